@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Shapes and dtypes: runs the user's abstract function, checks what it says, makes avals.
+
+Owns the difference that batching makes to shapes. A loop-batched operator's abstract function sees one batch element; a
+natively batching one sees the batched arrays and names, in the third entry of each output, the output's newest batch axis.
+"""
+
+from __future__ import annotations
+
+import operator as op
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.core import ShapedArray
+
+from jaxbind import _bridge, _errors
+from jaxbind._jax_compat import is_symbolic
+from jaxbind._kwargs import Kwargs
+from jaxbind._operator import Record
+from jaxbind._primitive import Axes
+
+_VIEWABLE = frozenset(_bridge.viewable_dtypes())
+
+
+class Output(NamedTuple):
+    """What an abstract function says of one output."""
+
+    shape: tuple[Any, ...]
+    dtype: np.dtype[Any]
+    axis: Any  # The third entry, None if there is none.
+
+
+def abstract_eval(*avals: Any, operator: Record, kwargs: Kwargs, axes: Axes) -> list[ShapedArray]:
+    """Avals of the outputs of a call.
+
+    Parameters
+    ----------
+    avals
+        Of the arguments, batch dimensions included.
+    operator, kwargs, axes
+        The parameters of the primitive.
+
+    Returns
+    -------
+    list
+        One aval per output, batch dimensions included.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the user's abstract function returns something else than output descriptions.
+    """
+    for position, aval in enumerate(avals):
+        _check_viewable(operator, f"argument {position}", aval.dtype)
+    outputs = _run(operator, kwargs, axes, avals)
+    sizes = () if operator.can_batch else loop_sizes(axes, avals)
+    if operator.can_batch and axes[0]:
+        _native_axes(operator, axes, avals, outputs)
+    for k, output in enumerate(outputs):
+        _check_viewable(operator, f"output {k}", output.dtype)
+    return [ShapedArray((*sizes, *output.shape), output.dtype) for output in outputs]
+
+
+def output_axes(operator: Record, kwargs: Kwargs, axes: Axes, avals: Sequence[Any]) -> Axes:
+    """Where each vmap level's dimension is in each output, in the convention of `Axes`.
+
+    A loop puts the newest dimension to the front. A natively batching operator is asked again for every level, with the
+    later levels taken off the arguments, because its abstract function names the newest axis only.
+    """
+    depth = len(axes[0])
+    if not operator.can_batch or depth == 0:
+        count = len(_run(operator, kwargs, axes, avals))
+        return ((0,) * depth,) * count
+    per_level: list[tuple[int, ...]] = []
+    for level in range(depth, 0, -1):
+        axes = tuple(levels[:level] for levels in axes)
+        per_level.insert(0, _native_axes(operator, axes, avals, _run(operator, kwargs, axes, avals)))
+        avals = [_without(aval, levels[-1]) for aval, levels in zip(avals, axes, strict=True)]
+    return tuple(zip(*per_level, strict=True))
+
+
+def absolute(levels: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Positions of the batch dimensions in the array as it arrives, one per level; None where it is not mapped."""
+    positions: list[int | None] = []
+    for axis in levels:
+        if axis is not None:
+            positions = [p + 1 if p is not None and p >= axis else p for p in positions]
+        positions.append(axis)
+    return tuple(positions)
+
+
+def batch_axes(operator: Record, axes: Axes) -> tuple[tuple[int, ...], ...] | None:
+    """The ``batch_axes`` that a natively batching function receives: mapped axes of each argument, oldest level first."""
+    if not axes[0]:
+        return None
+    return tuple(tuple(p for p in absolute(levels) if p is not None) for levels in axes)
+
+
+def loop_sizes(axes: Axes, avals: Sequence[Any]) -> tuple[Any, ...]:
+    """Sizes of the batch dimensions of a call, newest level (the outermost dimension of a loop) first."""
+    return tuple(_level_size(axes, avals, level) for level in reversed(range(len(axes[0]))))
+
+
+def _level_size(axes: Axes, avals: Sequence[Any], level: int) -> Any:
+    for aval, levels in zip(avals, axes, strict=True):
+        position = absolute(levels)[level]
+        if position is not None:
+            return aval.shape[position]
+    raise _errors.broken_invariant("a vmap level maps no argument")
+
+
+def _without(aval: Any, axis: int | None) -> Any:
+    if axis is None:
+        return aval
+    return jax.ShapeDtypeStruct((*aval.shape[:axis], *aval.shape[axis + 1 :]), aval.dtype)
+
+
+def _run(operator: Record, kwargs: Kwargs, axes: Axes, avals: Sequence[Any]) -> list[Output]:
+    """Call the user's abstract function and check the form of what it returns."""
+    keywords = kwargs.load()
+    if operator.can_batch:
+        keywords["batch_axes"] = batch_axes(operator, axes)
+        drop = [0] * len(avals)
+    else:
+        drop = [sum(axis is not None for axis in levels) for levels in axes]
+    described = operator.describe(
+        *(jax.ShapeDtypeStruct(aval.shape[n:], aval.dtype) for aval, n in zip(avals, drop, strict=True)), **keywords
+    )
+    if not isinstance(described, (tuple, list)):
+        raise _errors.bad_abstract(operator.name, operator.describe_name, f"returned {described!r}")
+    if not described:
+        raise _errors.bad_abstract(operator.name, operator.describe_name, "described no output")
+    return [_read(operator, k, entry) for k, entry in enumerate(described)]
+
+
+def _read(operator: Record, position: int, entry: Any) -> Output:
+    if not isinstance(entry, (tuple, list)) and hasattr(entry, "shape") and hasattr(entry, "dtype"):
+        entry = (entry.shape, entry.dtype)
+    if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):
+        found = f"returned {entry!r} for output {position}"
+        raise _errors.bad_abstract(operator.name, operator.describe_name, found)
+    return Output(
+        _read_shape(operator, position, entry[0]),
+        _read_dtype(operator, position, entry[1]),
+        entry[2] if len(entry) == 3 else None,
+    )
+
+
+def _read_shape(operator: Record, position: int, shape: Any) -> tuple[Any, ...]:
+    found = f"gave output {position} the shape {shape!r}"
+    try:
+        sizes = tuple(size if is_symbolic(size) else op.index(size) for size in shape)
+    except TypeError as error:  # Not a sequence, a float, or a traced size.
+        raise _errors.bad_abstract(operator.name, operator.describe_name, found) from error
+    if any(size < 0 for size in sizes if isinstance(size, int)):
+        raise _errors.bad_abstract(operator.name, operator.describe_name, found)
+    return sizes
+
+
+def _read_dtype(operator: Record, position: int, dtype: Any) -> np.dtype[Any]:
+    found = f"gave output {position} the dtype {dtype!r}"
+    if dtype is None:  # NumPy would read it as float64.
+        raise _errors.bad_abstract(operator.name, operator.describe_name, found)
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise _errors.bad_abstract(operator.name, operator.describe_name, found) from error
+
+
+def _native_axes(operator: Record, axes: Axes, avals: Sequence[Any], outputs: Sequence[Output]) -> tuple[int, ...]:
+    """Check the third entries of a batched call's outputs and return them."""
+    size = _level_size(axes, avals, -1)
+    for k, output in enumerate(outputs):
+        name = (operator.name, operator.describe_name, k, output.axis)
+        if not isinstance(output.axis, (int, np.integer)) or not 0 <= output.axis < len(output.shape):
+            raise _errors.bad_output_axis(*name, f"an axis of its shape {output.shape}")
+        if output.shape[output.axis] != size:
+            raise _errors.bad_output_axis(*name, f"an axis of size {size} in its shape {output.shape}")
+    return tuple(int(output.axis) for output in outputs)
+
+
+def _check_viewable(operator: Record, where: str, dtype: Any) -> None:
+    if str(dtype) not in _VIEWABLE:
+        raise _errors.unviewable_dtype(operator.name, where, dtype)

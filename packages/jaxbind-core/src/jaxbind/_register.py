@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which rule serves which kind of operator; imported last, and the only module that knows every rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax.interpreters import ad, batching, mlir
+
+from jaxbind import _abstract, _batching, _host_fallback, _linear, _lowering, _nonlinear
+from jaxbind._operator import LinearOperator, NonlinearOperator, Record
+from jaxbind._primitive import call_p
+
+# Kind of record -> (jvp, transpose).
+DERIVATIVES: dict[type[Record], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    LinearOperator: (_linear.jvp, _linear.transpose),
+    NonlinearOperator: (_nonlinear.jvp, _nonlinear.transpose),
+}
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    return DERIVATIVES[type(params["operator"])][0](primals, tangents, **params)
+
+
+def _transpose(cotangents: Sequence[Any], *args: Any, **params: Any) -> Any:
+    return DERIVATIVES[type(params["operator"])][1](cotangents, *args, **params)
+
+
+call_p.def_abstract_eval(_abstract.abstract_eval)
+ad.primitive_jvps[call_p] = _jvp
+ad.primitive_transposes[call_p] = _transpose
+batching.primitive_batchers[call_p] = _batching.batch
+mlir.register_lowering(call_p, _lowering.lower_cpu, platform="cpu")
+mlir.register_lowering(call_p, _host_fallback.lower_elsewhere)
