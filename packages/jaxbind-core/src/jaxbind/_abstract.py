@@ -2,7 +2,8 @@
 """Shapes and dtypes: runs the user's abstract function, checks what it says, makes avals.
 
 Owns the difference that batching makes to shapes. A loop-batched operator's abstract function sees one batch element; a
-natively batching one sees the batched arrays and names, in the third entry of each output, the output's newest batch axis.
+natively batching one sees the batched arrays and names, in the third entry of each output, the output's newest batch
+axis.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from jax.core import ShapedArray
 
 from jaxbind import _bridge, _errors
-from jaxbind._jax_compat import is_symbolic
+from jaxbind._jax_compat import is_symbolic, make_aval
 from jaxbind._kwargs import Kwargs
 from jaxbind._operator import Record
 from jaxbind._primitive import Axes
@@ -55,12 +56,28 @@ def abstract_eval(*avals: Any, operator: Record, kwargs: Kwargs, axes: Axes) -> 
     for position, aval in enumerate(avals):
         _check_viewable(operator, f"argument {position}", aval.dtype)
     outputs = _run(operator, kwargs, axes, avals)
-    sizes = () if operator.can_batch else loop_sizes(axes, avals)
-    if operator.can_batch and axes[0]:
-        _native_axes(operator, axes, avals, outputs)
     for k, output in enumerate(outputs):
         _check_viewable(operator, f"output {k}", output.dtype)
-    return [ShapedArray((*sizes, *output.shape), output.dtype) for output in outputs]
+    sizes = () if operator.can_batch else loop_sizes(axes, avals)
+    shapes = [(*sizes, *output.shape) for output in outputs]
+    positions = [absolute(levels) for levels in output_axes(operator, kwargs, axes, avals)]
+    specs = [_explicit_spec(len(shape), held, avals, axes) for shape, held in zip(shapes, positions, strict=True)]
+    # Constants have no mesh; any argument that has one speaks for all.
+    like = next((aval for aval in avals if not aval.sharding.mesh.empty), avals[0])
+    return [
+        make_aval(shape, output.dtype, like, spec) for shape, output, spec in zip(shapes, outputs, specs, strict=True)
+    ]
+
+
+def _explicit_spec(rank: int, positions: Sequence[int | None], avals: Sequence[Any], axes: Axes) -> list[Any]:
+    """Explicit sharding of an output: batch dimensions follow the arguments, core dimensions are whole."""
+    spec: list[Any] = [None] * rank
+    for level, position in enumerate(positions):
+        if position is not None:
+            sources = ((aval, absolute(levels)[level]) for aval, levels in zip(avals, axes, strict=True))
+            found = (aval.sharding.spec[source] for aval, source in sources if source is not None)
+            spec[position] = next((entry for entry in found if entry is not None), None)
+    return spec
 
 
 def output_axes(operator: Record, kwargs: Kwargs, axes: Axes, avals: Sequence[Any]) -> Axes:
@@ -92,7 +109,7 @@ def absolute(levels: Sequence[int | None]) -> tuple[int | None, ...]:
 
 
 def batch_axes(operator: Record, axes: Axes) -> tuple[tuple[int, ...], ...] | None:
-    """The ``batch_axes`` that a natively batching function receives: mapped axes of each argument, oldest level first."""
+    """The ``batch_axes`` of a natively batching function: mapped axes of each argument, oldest level first."""
     if not axes[0]:
         return None
     return tuple(tuple(p for p in absolute(levels) if p is not None) for levels in axes)
@@ -164,9 +181,10 @@ def _read_dtype(operator: Record, position: int, dtype: Any) -> np.dtype[Any]:
     if dtype is None:  # NumPy would read it as float64.
         raise _errors.bad_abstract(operator.name, operator.describe_name, found)
     try:
-        return np.dtype(dtype)
+        found_dtype: np.dtype[Any] = np.dtype(dtype)
     except TypeError as error:
         raise _errors.bad_abstract(operator.name, operator.describe_name, found) from error
+    return found_dtype
 
 
 def _native_axes(operator: Record, axes: Axes, avals: Sequence[Any], outputs: Sequence[Output]) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 """vmap, for both ways of batching.
 
 Every vmap level inserts one axis into each argument that it maps. A loop-batched operator gets its axes moved to the
-front, so that the bridge can walk them; a natively batching one gets the arrays as they are. Everything else is the same:
-a call's `axes` list what was inserted, and a transposed call starts from the axes of its own arguments.
+front, so that the bridge can walk them; a natively batching one gets the arrays as they are. Everything else is the
+same: a call's `axes` list what was inserted, and a transposed call starts from the axes of its own arguments.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def batch(
 def _complete(args: Sequence[Any], dims: Sequence[int | None], axes: Axes) -> tuple[list[Any], Axes]:
     """Let every argument of a natively batched call be mapped at all levels or at none.
 
-    ``batch_axes`` lists the axes of an argument without saying which level each belongs to. An argument that is mapped at
-    some levels only would make that ambiguous, so it is repeated along those that it lacks.
+    ``batch_axes`` lists the axes of an argument without saying which level each belongs to. An argument that is mapped
+    at some levels only would make that ambiguous, so it is repeated along those that it lacks.
     """
     size = next(arg.shape[dim] for arg, dim in zip(args, dims, strict=True) if dim is not None)
     old = loop_sizes(axes, [_unmapped(arg, dim) for arg, dim in zip(args, dims, strict=True)])
@@ -61,12 +61,14 @@ def _complete(args: Sequence[Any], dims: Sequence[int | None], axes: Axes) -> tu
     for arg, dim, levels in zip(args, dims, axes, strict=True):
         mapped = any(axis is not None for axis in levels)
         if dim is None and mapped:
-            arg, dim = jnp.broadcast_to(arg, (size, *arg.shape)), 0
-        elif dim is not None and levels and not mapped:
-            arg, dim = jnp.broadcast_to(arg, (*old, *arg.shape)), dim + len(old)
-            levels = (0,) * len(old)
-        completed.append(arg)
-        new_axes.append((*levels, dim))
+            completed.append(jnp.broadcast_to(arg, (size, *arg.shape)))
+            new_axes.append((*levels, 0))
+        elif dim is not None and not mapped:
+            completed.append(jnp.broadcast_to(arg, (*old, *arg.shape)))
+            new_axes.append((*(0 for _ in old), dim + len(old)))
+        else:
+            completed.append(arg)
+            new_axes.append((*levels, dim))
     return completed, tuple(new_axes)
 
 

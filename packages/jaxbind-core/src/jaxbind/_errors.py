@@ -23,13 +23,16 @@ def not_callable(what: str, found: object) -> TypeError:
 
 def bad_fixed_count(name: str, found: object) -> ValueError:
     """``first_n_args_fixed`` is not a non-negative integer."""
-    return ValueError(f"{name}: first_n_args_fixed is {found!r}; expected an integer >= 0. Count the leading arguments.")
+    return ValueError(
+        f"{name}: first_n_args_fixed is {found!r}; expected an integer >= 0. Count the leading arguments."
+    )
 
 
 def bad_transposes(name: str, found: str, expected: str) -> ValueError:
     """``f_T`` and ``abstract_T`` do not fit together or do not fit the arguments."""
     return ValueError(
-        f"{name}: {found}; expected {expected}. Give f_T and abstract_T one entry per argument, None for the fixed ones."
+        f"{name}: {found}; expected {expected}. Give f_T and abstract_T one entry "
+        "per argument, None for the fixed ones."
     )
 
 
@@ -76,8 +79,8 @@ def unviewable_dtype(name: str, where: str, dtype: object) -> TypeError:
 def array_as_keyword(name: str, key: str, found: object) -> TypeError:
     """A JAX array or tracer came as keyword argument."""
     return TypeError(
-        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; expected a static "
-        "value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a constant "
+        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; expected a "
+        "static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a constant "
         "with numpy.asarray."
     )
 
@@ -126,8 +129,8 @@ def bad_cotangent_count(name: str, function: str, found: int, expected: int) -> 
 def bad_cotangent(name: str, function: str, position: int, found: str, expected: str) -> TypeError:
     """A cotangent has another shape or dtype than the argument it belongs to."""
     return TypeError(
-        f"{name}: {function} gave argument {position} a cotangent of type {found}; expected {expected}, the type of the "
-        "argument itself. Correct the shape and dtype there."
+        f"{name}: {function} gave argument {position} a cotangent of type {found}; expected {expected}, the type of "
+        "the argument itself. Correct the shape and dtype there."
     )
 
 
@@ -170,8 +173,8 @@ def not_linear(name: str, positions: list[int]) -> TypeError:
 def returned_value(name: str, found: object) -> TypeError:
     """A host function returned something."""
     return TypeError(
-        f"{name}: the host function returned a value of type {type(found).__name__}; it must fill `out` and return None. "
-        "Write out[0][...] = result."
+        f"{name}: the host function returned a value of type {type(found).__name__}; it must fill `out` and return "
+        "None. Write out[0][...] = result."
     )
 
 
@@ -220,12 +223,16 @@ def describe_exception(name: str, exception: BaseException) -> str:
     trace = "".join(traceback.format_tb(exception.__traceback__))
     if not trace:
         return f"{name}: {summary}"
-    return f"{name}: the host function raised {summary}\nTraceback of the host function (most recent call last):\n{trace}"
+    return (
+        f"{name}: the host function raised {summary}\nTraceback of the host function (most recent call last):\n{trace}"
+    )
 
 
 def broken_invariant(what: str) -> RuntimeError:
     """Something that no use of the public functions can bring about."""
-    return RuntimeError(f"jaxbind: {what}; expected this never to happen. Please report it with the program that did it.")
+    return RuntimeError(
+        f"jaxbind: {what}; expected this never to happen. Please report it with the program that did it."
+    )
 
 
 def bad_rule(name: str, found: object, expected: int) -> TypeError:

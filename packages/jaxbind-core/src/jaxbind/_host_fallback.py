@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Lowering on every platform but CPU: the arrays travel to the host and back.
 
-Owns the Python twin of the bridge's batch loop. It costs a transfer and a `jax.pure_callback` per call, and a Python loop
-per batch element; what it computes is the same.
+Owns the Python twin of the bridge's batch loop. It costs a transfer and a `jax.pure_callback` per call, and a Python
+loop per batch element; what it computes is the same.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def _host_call(
 
 
 def _element(array: np.ndarray[Any, Any], index: tuple[int, ...], mask: int) -> np.ndarray[Any, Any]:
-    view = array[(*(i for d, i in enumerate(index) if mask >> d & 1), ...)].view()
+    mapped: Any = tuple(i for d, i in enumerate(index) if mask >> d & 1)
+    view = array[(*mapped, ...)].view()
     view.flags.writeable = False
     return view

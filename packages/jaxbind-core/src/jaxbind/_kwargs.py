@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Keyword arguments: canonical form, equality by value, encoding, and what a host function gets.
 
-Owns the encoding: JSON in which everything that JSON lacks is a list ``[tag, ...]``. It is readable in a printed program,
-the same in every process, and decoding it can build plain values only. Objects that have no encoding are kept by
-reference beside the text. Knows nothing of operators.
+Owns the encoding: JSON in which everything that JSON lacks is a list ``[tag, ...]``. It is readable in a printed
+program, the same in every process, and decoding it can build plain values only. Objects that have no encoding are kept
+by reference beside the text. Knows nothing of operators.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def load_kwargs(kwargs_dump: Kwargs) -> dict[str, Any]:
     Returns
     -------
     dict
-        The keyword arguments with the types they were passed with. The dict is fresh each time and may be changed; NumPy
-        arrays in it are read-only.
+        The keyword arguments with the types they were passed with. The dict is fresh each time and may be changed;
+        NumPy arrays in it are read-only.
 
     Raises
     ------
@@ -202,14 +202,19 @@ def _encode_leaf(value: Any) -> list[Any] | None:
         return ["ellipsis"]
     if isinstance(value, np.dtype):
         spelled = _spell_dtype(value)
-        return spelled and ["dtype", spelled]
+        return None if spelled is None else ["dtype", spelled]
     if type(value) is np.ndarray or isinstance(value, np.generic):
-        spelled = _spell_dtype(value.dtype)
-        data = base64.b64encode(value.tobytes()).decode()
-        return spelled and ["array" if type(value) is np.ndarray else "scalar", spelled, list(value.shape), data]
+        return _encode_array(value, "array" if type(value) is np.ndarray else "scalar")
     if isinstance(value, type):
         return _encode_type(value)
     return ["jax type", value.__name__] if _is_jax_scalar_type(value) else None
+
+
+def _encode_array(value: Any, tag: str) -> list[Any] | None:
+    spelled = _spell_dtype(value.dtype)
+    if spelled is None:
+        return None
+    return [tag, spelled, list(value.shape), base64.b64encode(value.tobytes()).decode()]
 
 
 def _encode_type(value: type) -> list[Any] | None:

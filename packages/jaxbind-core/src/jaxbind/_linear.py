@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Linear and multilinear operators: derivatives of every order from the functions that the user gave.
 
-Owns the rules of both kinds, because a linear operator is the multilinear one with a single slot. Knows nothing of how a
-call is lowered, and of batching only how a batched cotangent is brought into the form of its argument.
+Owns the rules of both kinds, because a linear operator is the multilinear one with a single slot. Knows nothing of how
+a call is lowered, and of batching only how a batched cotangent is brought into the form of its argument.
 
 Mathematics. Fix the leading arguments p. A multilinear operator y = B(x_1, .., x_n) is one multilinear form
 
     F(c, x_1, .., x_n) = <c, B(x_1, .., x_n)>,      <a, b> = sum_k a_k b_k (no conjugation),
 
-in n + 1 slots; slot 0 holds the cotangents c, one per output. The functions that the user gave are its partial gradients:
-B is the gradient with respect to slot 0, T_i the one with respect to slot i. So "the operator with slot s missing" is B or
-one of the T_i, and takes all other slots as arguments: x_1 .. x_n in order, then c. From this follows everything.
+in n + 1 slots; slot 0 holds the cotangents c, one per output. The functions that the user gave are its partial
+gradients: B is the gradient with respect to slot 0, T_i the one with respect to slot i. So "the operator with slot s
+missing" is B or one of the T_i, and takes all other slots as arguments: x_1 .. x_n in order, then c. From this follows
+everything.
 
     jvp         sum over the slots j of the arguments: the same operator with x_j replaced by its tangent.
     transpose   of the operator with slot s missing, with respect to slot t, applied to g: the gradient with respect to
                 t of F with g in slot s. That is the operator with slot t missing, and g in slot s.
 
-The transpose is in the family again, so the rules close at every order. A linear operator y = A x has one slot, which holds
-all its non-fixed arguments together: slots (c, x), functions A and A^T. First derivatives of a nonlinear operator are such a
-linear operator too, with the primals as fixed arguments (`jaxbind._nonlinear`).
+The transpose is in the family again, so the rules close at every order. A linear operator y = A x has one slot, which
+holds all its non-fixed arguments together: slots (c, x), functions A and A^T. First derivatives of a nonlinear operator
+are such a linear operator too, with the primals as fixed arguments (`jaxbind._nonlinear`).
 
 Source: the rules for bilinear primitives in R. Frostig, M. J. Johnson, D. Maclaurin, A. Paszke, A. Radul, "Decomposing
 reverse-mode automatic differentiation" (arXiv:2105.09469), extended from two slots to n + 1.
@@ -39,7 +40,7 @@ from jaxbind._abstract import abstract_eval, output_axes
 from jaxbind._batching import rebatch
 from jaxbind._jax_compat import instantiate, zero_tangent
 from jaxbind._kwargs import Kwargs
-from jaxbind._operator import LinearOperator
+from jaxbind._operator import LinearOperator, Record
 from jaxbind._primitive import Axes, bind
 from jaxbind._traced_rule import apply_rule
 
@@ -118,8 +119,10 @@ def _along_fixed(
     return apply_rule(rule, primals, moving, operator=operator, kwargs=kwargs, axes=axes)
 
 
-def _rule_with_missing_slot(operator: LinearOperator, args: Sequence[Any], tangents: Sequence[Any], **kwargs: Any) -> Any:
-    """The user's rule for the operator itself; for a transpose, the rule's transpose with respect to the missing slot."""
+def _rule_with_missing_slot(
+    operator: LinearOperator, args: Sequence[Any], tangents: Sequence[Any], **kwargs: Any
+) -> Any:
+    """The user's rule; for a transpose, the rule's own transpose with respect to the missing slot."""
     rule = operator.fixed_derivative
     if rule is None:
         raise _errors.broken_invariant("a rule that does not exist was asked for")
@@ -140,14 +143,12 @@ def _rule_with_missing_slot(operator: LinearOperator, args: Sequence[Any], tange
     return jax.linear_transpose(forward, *unknown)(cotangents)
 
 
-def transpose(
-    cotangents: Sequence[Any], *args: Any, operator: LinearOperator, kwargs: Kwargs, axes: Axes
-) -> list[Any]:
-    """Reverse-mode rule: the operator whose missing slot is the transposed one, with the cotangents in the old one's."""
+def transpose(cotangents: Sequence[Any], *args: Any, operator: LinearOperator, kwargs: Kwargs, axes: Axes) -> list[Any]:
+    """Reverse-mode rule: the slot to transpose goes missing, and the cotangents fill the old missing one."""
     linear = [i for i, arg in enumerate(args) if ad.is_undefined_primal(arg)]
     for i in linear:
         if i < operator.first_n_args_fixed:
-            raise _errors.fixed_argument(operator.name, i, operator.first_n_args_fixed, _remedy(operator))
+            raise _errors.fixed_argument(operator.name, i, operator.first_n_args_fixed, operator.remedy)
     positions = slots(operator, len(args))
     target = [slot for slot, held in positions.items() if any(i in held for i in linear)]
     if len(target) != 1:
@@ -184,15 +185,11 @@ def _filled(
     return list(zip(arrays, output_axes(operator, kwargs, axes, avals), strict=True))
 
 
-def check_fixed(operator: LinearOperator, tangents: Sequence[Any]) -> None:
+def check_fixed(operator: Record, tangents: Sequence[Any]) -> None:
     """Refuse tangents of fixed arguments, by name and position."""
     for i in range(operator.first_n_args_fixed):
         if type(tangents[i]) is not ad.Zero:
-            raise _errors.fixed_argument(operator.name, i, operator.first_n_args_fixed, _remedy(operator))
-
-
-def _remedy(operator: LinearOperator) -> str:
-    return operator.remedy or _errors.CLOSE_OVER_IT
+            raise _errors.fixed_argument(operator.name, i, operator.first_n_args_fixed, operator.remedy)
 
 
 def _check_cotangent(derived: LinearOperator, position: int, found: Any, aval: Any) -> None:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Nonlinear operators: the first derivative as a linear operator.
 
-Owns the step from f to its derivative; everything after it is `jaxbind._linear`'s, or JAX's where the derivative is a rule
-written in JAX. Mathematics: at primals p the tangent is
+Owns the step from f to its derivative; everything after it is `jaxbind._linear`'s, or JAX's where the derivative is a
+rule written in JAX. Mathematics: at primals p the tangent is
 
     dy = J(p) dx,        cotangent:  J(p)^T c,
 
-where J(p) acts on the tangents of the non-fixed arguments. For fixed p that is a linear operator with the functions (jvp,
-vjp): its fixed arguments are all the primals, its one slot holds the tangents. Its derivative with respect to the primals
-would be of second order, which a pair of host functions does not give.
+where J(p) acts on the tangents of the non-fixed arguments. For fixed p that is a linear operator with the functions
+(jvp, vjp): its fixed arguments are all the primals, its one slot holds the tangents. Its derivative with respect to the
+primals would be of second order, which a pair of host functions does not give.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 
 from jax.interpreters import ad
 
-from jaxbind import _errors
-from jaxbind import _linear
+from jaxbind import _errors, _linear
 from jaxbind._jax_compat import instantiate, zero_tangent
 from jaxbind._kwargs import Kwargs
 from jaxbind._operator import LinearOperator, NonlinearOperator
@@ -42,7 +41,7 @@ def derivative(operator: NonlinearOperator, count: int) -> LinearOperator:
     LinearOperator
         Takes all `count` primals, then the tangents of the non-fixed arguments.
     """
-    if operator.jvp is None or operator.vjp is None:
+    if operator.jvp is None or operator.vjp is None or operator.abstract_reverse is None:
         raise _errors.no_derivative(operator.name)
     return LinearOperator(
         f=operator.jvp,

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from jaxbind import _errors
 from jaxbind._targets import HostFunction
 
 Abstract = Callable[..., Any]
@@ -23,6 +24,8 @@ class Record:
 
     first_n_args_fixed: int = dataclasses.field(kw_only=True, default=0)
     can_batch: bool = dataclasses.field(kw_only=True, default=False)
+    # What the message for a derivative with respect to a fixed argument advises.
+    remedy: str = dataclasses.field(kw_only=True, default=_errors.CLOSE_OVER_IT, compare=False)
 
     @property
     def host(self) -> HostFunction:
@@ -53,7 +56,8 @@ class Record:
 class LinearOperator(Record):
     """A linear or multilinear operator, or one of its transposes (`jaxbind._linear` has the mathematics).
 
-    `T` and `abstract_T` have one entry per slot. `missing` is the slot that the call computes: 0 for `f`, i for `T[i-1]`.
+    `T` and `abstract_T` have one entry per slot. `missing` is the slot that the call computes: 0 for `f`, i for
+    `T[i-1]`.
     """
 
     f: HostFunction
@@ -63,8 +67,6 @@ class LinearOperator(Record):
     missing: int = dataclasses.field(kw_only=True, default=0)
     # The change of the result with the fixed arguments, as a JAX-traceable rule (`jaxbind._traced_rule`).
     fixed_derivative: Callable[..., Any] | None = dataclasses.field(kw_only=True, default=None)
-    # What the message for a derivative with respect to a fixed argument advises.
-    remedy: str = dataclasses.field(kw_only=True, default="", compare=False)
 
     @property
     def host(self) -> HostFunction:
@@ -88,7 +90,7 @@ class LinearOperator(Record):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class NonlinearOperator(Record):
-    """A nonlinear operator, with first derivatives as host functions `jvp` and `vjp`, or a `rule` written in JAX, or none."""
+    """A nonlinear operator, with host functions `jvp` and `vjp`, or a `rule` written in JAX, or no derivative."""
 
     f: HostFunction
     jvp: HostFunction | None

@@ -11,9 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from jax.extend.core import Primitive
-
-from jaxbind._jax_compat import apply_primitive
+from jaxbind._jax_compat import Primitive, apply_primitive, match_varying, require_devices
 from jaxbind._kwargs import Kwargs
 from jaxbind._operator import Record
 
@@ -24,6 +22,7 @@ Axes = tuple[tuple[int | None, ...], ...]
 call_p = Primitive("jaxbind_call")
 call_p.multiple_results = True
 call_p.def_impl(functools.partial(apply_primitive, call_p))
+require_devices(call_p)  # To split batched calls over them.
 
 
 def bind(operator: Record, kwargs: Kwargs, axes: Axes, args: Sequence[Any]) -> list[Any]:
@@ -45,5 +44,5 @@ def bind(operator: Record, kwargs: Kwargs, axes: Axes, args: Sequence[Any]) -> l
     list
         One array per output.
     """
-    outs: list[Any] = call_p.bind(*args, operator=operator, kwargs=kwargs, axes=axes)
+    outs: list[Any] = call_p.bind(*match_varying(args), operator=operator, kwargs=kwargs, axes=axes)
     return outs

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Names and lifetimes of host functions.
 
-Owns the answer to: which Python function does a compiled program call, and who keeps it alive? A program refers to a host
-function by name and keyword arguments, never by address. The record and every executable hold the `HostFunction` or a
-`CallTarget` (which holds it); when all are gone the function is freed and its name leads nowhere.
+Owns the answer to: which Python function does a compiled program call, and who keeps it alive? A program refers to a
+host function by name and keyword arguments, never by address. The record and every executable hold the `HostFunction`
+or a `CallTarget` (which holds it); when all are gone the function is freed and its name leads nowhere.
 """
 
 from __future__ import annotations
@@ -70,10 +70,9 @@ class CallTarget:
         # removing a successor. At exit the table is left alone: calls are refused then.
         weakref.finalize(self, _bridge.remove_target, self.id, serial).atexit = False
 
-
     @property
     def is_portable(self) -> bool:
-        """Whether another process that binds the same operator can find it: its name is stable, its arguments are values."""
+        """Whether another process can find it: the function by a stable name, the keyword arguments by value."""
         return "#" not in self.function.name and self.kwargs.is_portable
 
     def keep(self) -> None:
@@ -143,7 +142,7 @@ def target_id(name: str, encoded: str) -> int:
 
 
 def _identity(call: Callable[..., Any]) -> Hashable:
-    """A key under which equal callables meet. Unhashable ones are told apart by address, which the value keeps taken."""
+    """A key under which equal callables meet; unhashable ones go by address, which the value keeps taken."""
     try:
         hash(call)
     except TypeError:
@@ -155,9 +154,8 @@ def _new_name(call: Callable[..., Any]) -> str:
     module = getattr(call, "__module__", None) or type(call).__module__
     qualname = getattr(call, "__qualname__", None) or type(call).__qualname__
     stable = f"{module}:{qualname}"
-    if _find(module, qualname) is call:
-        if _taken.setdefault(stable, _weak(call))() is call:
-            return stable
+    if _find(module, qualname) is call and _taken.setdefault(stable, _weak(call))() is call:
+        return stable
     return f"{stable}#{_PROCESS}-{next(_serial)}"
 
 

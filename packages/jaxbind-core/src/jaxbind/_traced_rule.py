@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Derivative rules that the user wrote in JAX: ``(primals, tangents, **kwargs) -> tangents_out``.
 
-Owns how such a rule, which is written for one plain call, serves a batched call and the transposes of a linear operator.
-Because the rule is traced like any other JAX code, what it gives can be differentiated again, to every order.
+Owns how such a rule, which is written for one plain call, serves a batched call and the transposes of a linear
+operator. Because the rule is traced like any other JAX code, what it gives can be differentiated again, to every order.
 
-Mathematics. For a linear operator A(p) with fixed arguments p the rule gives the change of the result along a change of p,
+Mathematics. For a linear operator A(p) with fixed arguments p the rule gives the change of the result along a change of
+p,
 
     R(p, dp, x) = (dA(p)/dp . dp) x,
 
-which is linear in x. The transpose changes by the transpose of R in x, so A(p)^T needs no rule of its own. A multilinear
-operator is linear in each slot, and the same holds for the slot that is missing.
+which is linear in x. The transpose changes by the transpose of R in x, so A(p)^T needs no rule of its own. A
+multilinear operator is linear in each slot, and the same holds for the slot that is missing.
 """
 
 from __future__ import annotations

@@ -49,26 +49,27 @@ def get_linear_call(
         argument; `out` is a tuple of NumPy arrays to be filled, one per output; `kwargs_dump` goes to `load_kwargs`. No
         reference to either may be kept after the call.
     f_T
-        The transpose, with the same signature. Linear: `args` holds the fixed arguments, then one cotangent per output of
-        `f`; `out` takes one cotangent per non-fixed argument. Multilinear: entry i gets all arguments but the i-th, then
-        the cotangents, and fills the cotangent of argument i; entries of fixed arguments are None.
+        The transpose, with the same signature. Linear: `args` holds the fixed arguments, then one cotangent per output
+        of `f`; `out` takes one cotangent per non-fixed argument. Multilinear: entry i gets all arguments but the i-th,
+        then the cotangents, and fills the cotangent of argument i; entries of fixed arguments are None.
     abstract
-        ``(*args, **kwargs) -> ((shape, dtype), ...)``, one entry per output of `f`. `args` have ``shape`` and ``dtype``.
+        ``(*args, **kwargs) -> ((shape, dtype), ...)``, one entry per output of `f`. `args` have ``shape`` and
+        ``dtype``.
     abstract_T
         The same for `f_T`; a sequence like `f_T` for a multilinear function.
     first_n_args_fixed
         How many leading arguments have no derivative. The function need not be linear in them.
     func_can_batch
         Whether `f` and `f_T` process batches themselves. Then they get a keyword argument ``batch_axes``: None outside
-        vmap, else one tuple per argument with the axes of its batch dimensions, oldest vmap level first. `abstract` gets
-        it too, sees the batched arguments, and adds to each output a third entry, the axis of its newest batch dimension.
-        Otherwise a batch is a loop over its elements in compiled code.
+        vmap, else one tuple per argument with the axes of its batch dimensions, oldest vmap level first. `abstract`
+        gets it too, sees the batched arguments, and adds to each output a third entry, the axis of its newest batch
+        dimension. Otherwise a batch is a loop over its elements in compiled code.
     fixed_derivative
-        Makes the fixed arguments differentiable, to every order: a JAX-traceable rule ``(primals, tangents, **kwargs) ->
-        tangents_out``, usually written with other operators. `primals` are all arguments of `f`; `tangents` has one entry
-        per fixed argument, None where it does not change; the result is a tuple with one tangent per output, None where
-        it does not change. It must be linear in the tangents, and in the other arguments what `f` is: the transposes
-        follow from it.
+        Makes the fixed arguments differentiable, to every order: a JAX-traceable rule ``(primals, tangents, **kwargs)
+        -> tangents_out``, usually written with other operators. `primals` are all arguments of `f`; `tangents` has one
+        entry per fixed argument, None where it does not change; the result is a tuple with one tangent per output, None
+        where it does not change. It must be linear in the tangents, and in the other arguments what `f` is: the
+        transposes follow from it.
 
     Returns
     -------
@@ -105,10 +106,7 @@ def get_linear_call(
     host = _host("get_linear_call", "f", f)
     name = host.display_name
     fixed = _checked_fixed(name, first_n_args_fixed)
-    several = isinstance(f_T, (tuple, list))
-    if several != isinstance(abstract_T, (tuple, list)):
-        raise _errors.bad_transposes(name, "only one of f_T and abstract_T is a sequence", "both or none")
-    transposes, abstracts = _slots(name, f_T, abstract_T, fixed) if several else ([f_T], [abstract_T])
+    transposes, abstracts = _slots(name, f_T, abstract_T, fixed)
     operator = LinearOperator(
         f=host,
         T=tuple(_host(name, "f_T", function) for function in transposes),
@@ -133,19 +131,19 @@ def get_nonlinear_call(
 ) -> functools.partial[list[jax.Array]]:
     """Bind a differentiable function as a JAX primitive.
 
-    Use it for functions that are not linear. Derivatives given as a JAX-traceable rule work to every order, those given as
-    host functions to the first.
+    Use it for functions that are not linear. Derivatives given as a JAX-traceable rule work to every order, those given
+    as host functions to the first.
 
     Parameters
     ----------
     f
         The host function ``(out, args, kwargs_dump) -> None``, see `get_linear_call`.
     f_derivative
-        The host functions ``(jvp, vjp)``. `jvp` gets all primals, then the tangents of the non-fixed arguments, and fills
-        one tangent per output. `vjp` gets all primals, then one cotangent per output, and fills one cotangent per
+        The host functions ``(jvp, vjp)``. `jvp` gets all primals, then the tangents of the non-fixed arguments, and
+        fills one tangent per output. `vjp` gets all primals, then one cotangent per output, and fills one cotangent per
         non-fixed argument. Or one JAX-traceable rule ``(primals, tangents, **kwargs) -> tangents_out``, usually written
-        with other operators: both have one entry per argument, a tangent is None where its argument does not change, and
-        the result is a tuple with one tangent per output. None for a function without derivatives.
+        with other operators: both have one entry per argument, a tangent is None where its argument does not change,
+        and the result is a tuple with one tangent per output. None for a function without derivatives.
     abstract
         ``(*args, **kwargs) -> ((shape, dtype), ...)`` for the outputs of `f` and of `jvp`; take what is needed from the
         front of `args`.
@@ -229,16 +227,19 @@ def _as_array(operator: Record, position: int, arg: Any) -> Any:
     raise _errors.bad_argument(operator.name, position, arg)
 
 
-def _slots(
-    name: str, transposes: Sequence[Any], abstracts: Sequence[Any], fixed: int
-) -> tuple[Sequence[Any], Sequence[Any]]:
-    """The entries of the non-fixed arguments of a multilinear function."""
-    found = f"f_T has {len(transposes)} entries and abstract_T {len(abstracts)}"
-    if len(transposes) != len(abstracts):
+def _slots(name: str, f_T: Any, abstract_T: Any, fixed: int) -> tuple[Sequence[Any], Sequence[Any]]:  # noqa: N803
+    """One transpose and abstract function per slot: one of a linear function, one per non-fixed argument else."""
+    several = isinstance(f_T, (tuple, list))
+    if several != isinstance(abstract_T, (tuple, list)):
+        raise _errors.bad_transposes(name, "only one of f_T and abstract_T is a sequence", "both or none")
+    if not several:
+        return [f_T], [abstract_T]
+    found = f"f_T has {len(f_T)} entries and abstract_T {len(abstract_T)}"
+    if len(f_T) != len(abstract_T):
         raise _errors.bad_transposes(name, found, "as many of one as of the other")
-    if len(transposes) <= fixed:
+    if len(f_T) <= fixed:
         raise _errors.bad_transposes(name, f"{found}, of which the first {fixed} are fixed", "more entries than that")
-    return transposes[fixed:], abstracts[fixed:]
+    return f_T[fixed:], abstract_T[fixed:]
 
 
 def _host(operator: str, parameter: str, function: Any) -> HostFunction:
