@@ -7,9 +7,9 @@ import importlib.metadata
 import warnings
 
 from jaxbind import _errors
-from jaxbind.jaxbind import get_linear_call, get_nonlinear_call, load_kwargs
+from jaxbind.jaxbind import export_checks, get_linear_call, get_nonlinear_call, load_kwargs
 
-__all__ = ["__version__", "get_linear_call", "get_nonlinear_call", "load_kwargs"]
+__all__ = ["__version__", "export_checks", "get_linear_call", "get_nonlinear_call", "load_kwargs"]
 
 __version__ = importlib.metadata.version("jaxbind-core")
 

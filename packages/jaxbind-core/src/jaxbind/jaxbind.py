@@ -16,11 +16,12 @@ import numpy as np
 
 from jaxbind import _errors, _register  # noqa: F401  # _register gives the primitive its rules
 from jaxbind._kwargs import Kwargs, load_kwargs
+from jaxbind._lowering import FFI_TARGET
 from jaxbind._operator import Abstract, LinearOperator, NonlinearOperator, Record
 from jaxbind._primitive import bind
 from jaxbind._targets import HostFunction, host_function
 
-__all__ = ["get_linear_call", "get_nonlinear_call", "load_kwargs"]
+__all__ = ["export_checks", "get_linear_call", "get_nonlinear_call", "load_kwargs"]
 
 Host = Callable[..., None]
 Rule = Callable[..., Any]
@@ -200,6 +201,35 @@ def get_nonlinear_call(
         can_batch=bool(func_can_batch),
     )
     return functools.partial(_call, _func=operator)
+
+
+def export_checks() -> list[Any]:
+    """What `jax.export.export` wants to be told before it exports a program that calls operators.
+
+    JAX does not know whether a custom call keeps its meaning in later versions, and refuses those that it is not told of.
+    This one does: its name changes with its meaning.
+
+    Returns
+    -------
+    list
+        Of `jax.export.DisabledSafetyCheck`, for the parameter `disabled_checks`.
+
+    Notes
+    -----
+    The exported program finds its host functions by name. The process that runs it must import the module that binds the
+    operators, and the host functions must be defined at the top level of a module.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from jax import export
+    >>> program = export.export(jax.jit(lambda x: 2 * x), disabled_checks=export_checks())
+    >>> program(jax.ShapeDtypeStruct((3,), "float32")).call(jax.numpy.ones(3, "float32")).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    from jax import export  # noqa: PLC0415  # JAX does not load it by itself, and it needs absl in JAX 0.6.
+
+    return [export.DisabledSafetyCheck.custom_call(FFI_TARGET)]
 
 
 def _call(*args: Any, _func: Record, **kwargs: Any) -> list[jax.Array]:
