@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every operator of `fft`, `nufft` and `wgridder` under every transformation, against the same on a pure-JAX twin."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.fft
+from jaxbind.testing import check_operator
+from jaxbind_ducc import _convolution, _fourier, _gridding, _nonuniform, _real_transforms, fft, nufft, wgridder
+
+RNG = np.random.default_rng(7)
+REAL = RNG.normal(size=(4, 5))
+COMPLEX = RNG.normal(size=(4, 3)) + 1j * RNG.normal(size=(4, 3))
+POINTS, OTHER_POINTS = RNG.uniform(-2, 2, (2, 6, 2))
+STRENGTHS = RNG.normal(size=6) + 1j * RNG.normal(size=6)
+KERNEL = RNG.normal(size=5)
+UVW, FREQ = RNG.normal(size=(3, 3)) * 20, np.array([1.0, 1.2])
+PIXELS: dict[str, Any] = {"pixsize_x": 0.02, "pixsize_y": 0.03, "epsilon": 1e-12, "do_wgridding": True}
+EXACT: dict[str, Any] = {"forward": True, "epsilon": 1e-13}
+Function = Callable[..., Any]
+
+
+class Case(NamedTuple):
+    """An operator, a twin that shares no code with it, and arguments; both are differentiable in all of them."""
+
+    name: str
+    ours: Function
+    twin: Function
+    args: tuple[Any, ...]
+
+
+def matrix_twin(transform: Function) -> Function:
+    """A real transform of the rows of a matrix, from its values for unit vectors."""
+    matrix = np.stack([transform(unit) for unit in np.eye(REAL.shape[1])], axis=1)
+    return lambda x: jnp.einsum("kj,...j->...k", matrix, x)
+
+
+def halfcomplex(x: Any) -> Any:
+    """FFTPACK's order: r0, r1, i1, r2, i2 for five numbers."""
+    spectrum = jnp.fft.rfft(x, axis=1)
+    pairs = jnp.stack([spectrum.real, spectrum.imag], -1).reshape(x.shape[0], -1)
+    return jnp.concatenate([pairs[:, :1], pairs[:, 2:]], 1)
+
+
+def hartley(x: Any) -> Any:
+    spectrum = jnp.fft.fftn(x)
+    return spectrum.real - spectrum.imag
+
+
+def modes_twin(grid: Any, coord: Any) -> Any:
+    along_x, along_y = (
+        jnp.exp(-1j * (coord[:, d, None] * (np.arange(n) - n // 2.0)).astype(complex)) for d, n in ((0, 4), (1, 3))
+    )
+    return jnp.einsum("pk,pl,kl->p", along_x, along_y, grid)
+
+
+def sources_twin(points: Any, coord: Any) -> Any:
+    [grid] = jax.linear_transpose(lambda g: modes_twin(g, coord), jnp.zeros((4, 3), complex))(points)
+    return grid
+
+
+def waves(uvw: Any, freq: Any) -> Any:
+    """The measurement equation for 4 x 6 pixels, frequencies in units of the speed of light."""
+    along_x, along_y = (np.arange(4)[:, None] - 2) * 0.02, (np.arange(6) - 3) * 0.03
+    n = np.sqrt(1 - along_x**2 - along_y**2)
+    u, v, w = (uvw.T[:, :, None] * freq)[..., None, None]
+    phase = 2 * np.pi * (u * along_x + v * along_y - w * (n - 1))
+    return jnp.exp(-1j * phase.astype(complex)) / n.astype(complex)
+
+
+SPEED = _gridding.SPEED_OF_LIGHT
+CASES = [
+    Case("c2c", fft.c2c, jnp.fft.fftn, (COMPLEX,)),
+    Case("c2c_inverse", lambda x: fft.c2c(x, (1,), False, 2), lambda x: jnp.fft.ifft(x, axis=1), (COMPLEX,)),
+    Case("c2c_real", fft.c2c, lambda x: jnp.fft.fftn(x.astype(complex)), (REAL,)),
+    Case("r2c_odd", fft.r2c, jnp.fft.rfftn, (REAL,)),
+    Case("r2c_even", lambda x: fft.r2c(x, (1, 0)), lambda x: jnp.fft.rfftn(x, axes=(1, 0)), (REAL,)),
+    Case(
+        "c2r_odd",
+        lambda x: fft.c2r(x, lastsize=5, forward=False, inorm=2),
+        lambda x: jnp.fft.irfftn(x, (4, 5)),
+        (COMPLEX,),
+    ),
+    Case(
+        "c2r_even",
+        lambda x: fft.c2r(x, lastsize=4, forward=False, inorm=2),
+        lambda x: jnp.fft.irfftn(x, (4, 4)),
+        (COMPLEX,),
+    ),
+    Case("r2r_fftpack", lambda x: fft.r2r_fftpack(x, (1,), True, True), halfcomplex, (REAL,)),
+    Case("dct", lambda x: fft.dct(x, 2, (1,)), matrix_twin(scipy.fft.dct), (REAL,)),
+    Case("dst", lambda x: fft.dst(x, 3, (1,)), matrix_twin(functools.partial(scipy.fft.dst, type=3)), (REAL,)),
+    Case("genuine_fht", fft.genuine_fht, hartley, (REAL,)),
+    Case(
+        "convolve_axis",
+        lambda x, k: fft.convolve_axis(x, 1, k),
+        lambda x, k: jnp.fft.irfft(jnp.fft.rfft(x, axis=1) * jnp.fft.rfft(k), 5, axis=1),
+        (REAL, KERNEL),
+    ),
+    Case("u2nu", functools.partial(nufft.u2nu, **EXACT), modes_twin, (COMPLEX, POINTS)),
+    Case("nu2u", functools.partial(nufft.nu2u, grid_shape=(4, 3), **EXACT), sources_twin, (STRENGTHS, POINTS)),
+    Case(
+        "nu2nu",
+        functools.partial(nufft.nu2nu, **EXACT),
+        lambda c, x, y: jnp.exp(-1j * (y @ x.T).astype(complex)) @ c,
+        (STRENGTHS, POINTS, OTHER_POINTS),
+    ),
+    Case(
+        "dirty2vis",
+        lambda image, uvw, freq: wgridder.dirty2vis(uvw, freq * SPEED, image, **PIXELS),
+        lambda image, uvw, freq: jnp.einsum("rcxy,xy->rc", waves(uvw, freq), image.astype(complex)),
+        (RNG.normal(size=(4, 6)), UVW, FREQ),
+    ),
+    Case(
+        "vis2dirty",
+        lambda vis, uvw, freq: wgridder.vis2dirty(uvw, freq * SPEED, vis, npix_x=4, npix_y=6, **PIXELS),
+        lambda vis, uvw, freq: jnp.einsum("rcxy,rc->xy", waves(uvw, freq).conj(), vis).real,
+        (RNG.normal(size=(3, 2)) + 1j * RNG.normal(size=(3, 2)), UVW, FREQ),
+    ),
+]
+
+
+def loss(f: Function) -> Function:
+    """A real function of the result in which every entry counts differently, and not quadratic."""
+
+    def value(*args: Any) -> Any:
+        y = f(*args)
+        squares = jnp.abs(y) ** 2
+        return jnp.sum(jnp.sin(squares / 50) * jnp.cos(jnp.arange(y.size, dtype=squares.dtype)).reshape(y.shape))
+
+    return value
+
+
+def gradient(f: Function) -> Function:
+    return lambda *args: jax.grad(loss(f), tuple(range(len(args))))(*args)
+
+
+def stacked(args: tuple[Any, ...], count: int = 2) -> tuple[Any, ...]:
+    return tuple(np.stack([a * (1 + 0.1 * k) for k in range(count)], -1) for a in args)
+
+
+def scanned(f: Function) -> Function:
+    def value(*args: Any) -> Any:
+        def step(carry: Any, factor: Any) -> Any:
+            return carry + jnp.sum(jnp.abs(f(*(a * factor.astype(a.dtype) for a in args))) ** 2), None
+
+        return jax.lax.scan(step, jnp.zeros(()), jnp.array([1.0, 0.9]))[0]
+
+    return value
+
+
+def tangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(0.1 * a[::-1] for a in args)
+
+
+TRANSFORMATIONS: dict[str, Callable[[Function, tuple[Any, ...]], Any]] = {
+    "jit": lambda f, args: jax.jit(f)(*args),
+    "vmap": lambda f, args: jax.vmap(f, -1, -1)(*stacked(args)),
+    "vmap of the first only": lambda f, args: jax.vmap(f, (-1, *(None,) * (len(args) - 1)))(
+        *stacked(args[:1]), *args[1:]
+    ),
+    "vmap of vmap": lambda f, args: jax.vmap(jax.vmap(f, -1, -1), 0)(*(np.stack([a, a[::-1]]) for a in stacked(args))),
+    "jvp": lambda f, args: jax.jvp(f, args, tangents(args)),
+    "grad": lambda f, args: gradient(f)(*args),
+    "jit of vmap of grad": lambda f, args: jax.jit(jax.vmap(gradient(f), -1, -1))(*stacked(args)),
+    "grad of vmap": lambda f, args: gradient(jax.vmap(f, -1, -1))(*stacked(args)),
+    "jvp of grad": lambda f, args: jax.jvp(gradient(f), args, tangents(args)),
+    "grad of grad": lambda f, args: gradient(
+        lambda *a: jnp.concatenate([x.ravel() for x in jax.tree.map(jnp.abs, gradient(f)(*a))])
+    )(*args),
+    "grad of scan": lambda f, args: jax.grad(scanned(f), tuple(range(len(args))))(*args),
+    "grad of checkpoint": lambda f, args: gradient(jax.checkpoint(f))(*args),
+    "linear transpose": lambda f, args: jax.linear_transpose(lambda x: f(x, *args[1:]), args[0])(
+        jnp.ones_like(f(*args)) * jnp.asarray(0.5, f(*args).dtype)
+    ),
+}
+
+
+@pytest.mark.parametrize("transformation", TRANSFORMATIONS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_transformation_equals_that_of_the_twin(case: Case, transformation: str) -> None:
+    transform = TRANSFORMATIONS[transformation]
+    found, expected = transform(case.ours, case.args), transform(case.twin, case.args)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * max(1, np.abs(b).max()))
+
+
+GRID: dict[str, Any] = {"grid_shape": (4, 3), "periodicity": (3.0, 4.0), "fft_order": False, "verbosity": 0}
+GRID |= EXACT | {"nthreads": 1, "sigma_min": 1.19, "sigma_max": 2.51}
+TYPE_3 = {name: GRID[name] for name in ("forward", "epsilon", "nthreads", "sigma_min", "sigma_max", "verbosity")}
+IMAGE: dict[str, Any] = PIXELS | {"npix_x": 4, "npix_y": 6, "nthreads": 1}
+HALF: dict[str, Any] = {"axes": (0, 1), "forward": True, "inorm": 1, "nthreads": 1}
+PLAIN: dict[str, Any] = {"axes": (1, 0), "inorm": 1, "nthreads": 1}
+UNITS = UVW, FREQ * SPEED
+MASK = np.array([[1, 0], [1, 1], [0, 1]], np.uint8)
+VIS = RNG.normal(size=(3, 2)) + 1j * RNG.normal(size=(3, 2))
+OPERATORS: list[Any] = [
+    pytest.param(_fourier.c2c_operator, (COMPLEX,), HALF, id="c2c"),
+    pytest.param(_fourier.r2c_operator, (REAL,), HALF | {"lastsize": 5}, id="r2c"),
+    pytest.param(_fourier.c2r_operator, (COMPLEX,), HALF | {"lastsize": 4}, id="c2r"),
+    pytest.param(_real_transforms.dct_operator, (REAL,), PLAIN | {"type": 1, "inorm": 0}, id="dct"),
+    pytest.param(_real_transforms.dst_operator, (REAL,), PLAIN | {"type": 2, "inorm": 2}, id="dst"),
+    pytest.param(_real_transforms.r2r_fftw_operator, (REAL,), PLAIN | {"forward": True}, id="r2r_fftw"),
+    pytest.param(
+        _real_transforms.r2r_fftpack_operator,
+        (REAL,),
+        PLAIN | {"forward": True, "real2hermitian": False},
+        id="r2r_fftpack",
+    ),
+    pytest.param(_real_transforms.separable_hartley_operator, (REAL,), PLAIN, id="separable_hartley"),
+    pytest.param(_real_transforms.genuine_hartley_operator, (REAL,), PLAIN, id="genuine_hartley"),
+    pytest.param(_real_transforms.separable_fht_operator, (REAL,), PLAIN, id="separable_fht"),
+    pytest.param(_real_transforms.genuine_fht_operator, (REAL,), PLAIN, id="genuine_fht"),
+    pytest.param(
+        _convolution.operator,
+        (REAL, KERNEL),
+        {"axis": 1, "size_in": 5, "size_out": 8, "nthreads": 1},
+        id="convolve_axis",
+    ),
+    pytest.param(_nonuniform.u2nu_operator, (POINTS, COMPLEX), GRID, id="u2nu"),
+    pytest.param(_nonuniform.nu2u_operator, (POINTS, STRENGTHS), GRID, id="nu2u"),
+    pytest.param(_nonuniform.nu2nu_operator, (POINTS, OTHER_POINTS[:4], STRENGTHS), TYPE_3, id="nu2nu"),
+    pytest.param(_gridding.dirty2vis_operator, (*UNITS, RNG.normal(size=(4, 6))), IMAGE, id="dirty2vis"),
+    pytest.param(_gridding.vis2dirty_operator, (*UNITS, VIS), IMAGE, id="vis2dirty"),
+    pytest.param(
+        _gridding.masked_dirty2vis_operator, (*UNITS, MASK, RNG.normal(size=(4, 6))), IMAGE, id="masked_dirty2vis"
+    ),
+    pytest.param(_gridding.masked_vis2dirty_operator, (*UNITS, MASK, VIS), IMAGE, id="masked_vis2dirty"),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("operator", "args", "kwargs"), OPERATORS)
+def test_operator_passes_the_checker(operator: Any, args: Any, kwargs: Any, dtype: Any) -> None:
+    if "epsilon" in kwargs and dtype is np.float32:
+        kwargs = kwargs | {"epsilon": 1e-4}
+    in_precision = [
+        a if a.dtype == np.uint8 else a.astype(np.result_type(dtype, 1j) if np.iscomplexobj(a) else dtype) for a in args
+    ]
+    check_operator(operator, *in_precision, **kwargs)
