@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Several processes with jax.distributed on this machine: a data-parallel gradient equals the one of a single process."""
+"""Several processes with jax.distributed on one machine: a data-parallel gradient equals that of one process."""
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -69,6 +70,4 @@ def test_a_data_parallel_gradient_over_processes(count: int) -> None:
 
 def _environment() -> dict[str, str]:
     """One device per process, whatever the tests themselves run with."""
-    import os
-
     return {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ahead of time and across processes: jax.export, compiled programs, and what happens when the operator is not there."""
+"""Ahead of time and across processes: jax.export, and what happens when the operator is not there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jaxbind
 import numpy as np
 import pytest
 from jax import export
 from support import ramp
-
-import jaxbind
 
 P = np.linspace(0.5, 1.5, 5)
 X = np.random.default_rng(0).normal(size=(3, 5))
@@ -93,10 +92,10 @@ def test_a_local_host_function_cannot_be_exported() -> None:
 
 
 def test_a_keyword_argument_kept_by_reference_cannot_be_exported() -> None:
+    operator = jaxbind.get_linear_call(
+        ramp.forward, ramp.backward, lambda p, x, tag: ((x.shape, x.dtype),), ramp.describe, first_n_args_fixed=1
+    )
     with pytest.raises(TypeError, match=r"forward: cannot be exported.*keyword arguments that are values"):
-        operator = jaxbind.get_linear_call(
-            ramp.forward, ramp.backward, lambda p, x, tag: ((x.shape, x.dtype),), ramp.describe, first_n_args_fixed=1
-        )
         _exported(lambda p, x: operator(p, x, tag=object())[0], P, X[0])
 
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jaxbind
 import numpy as np
 import pytest
 from jax.interpreters import mlir
-from support import ramp
-
-import jaxbind
 from jaxbind import _host_fallback, _lowering, _sharding
 from jaxbind._primitive import call_p
+from support import ramp
 
 Function = Callable[..., Any]
 P = np.linspace(0.5, 1.5, 5)
@@ -37,7 +36,7 @@ def _value(f: Function) -> Function:
 
 
 def _nested(f: Function) -> Function:
-    return lambda p, x: jax.vmap(jax.vmap(f, (None, 0)), (None, 1), out_axes=1)(p, x)
+    return jax.vmap(jax.vmap(f, (None, 0)), (None, 1), out_axes=1)
 
 
 def _mixed(f: Function) -> Function:
@@ -63,7 +62,9 @@ def test_a_returned_value_is_an_error_in_the_fallback_too() -> None:
     def returns(out: Any, args: Any, kwargs_dump: Any) -> Any:
         return args[0]
 
-    operator = jaxbind.get_linear_call(returns, returns, lambda x: ((x.shape, x.dtype),), lambda x: ((x.shape, x.dtype),))
+    operator = jaxbind.get_linear_call(
+        returns, returns, lambda x: ((x.shape, x.dtype),), lambda x: ((x.shape, x.dtype),)
+    )
     with pytest.raises(Exception, match="returned a value of type ndarray; it must fill `out`"):
         jax.block_until_ready(operator(X))
 

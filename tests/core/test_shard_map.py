@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import PartitionSpec as P  # noqa: N817  # JAX's own spelling.
+from jax.sharding import PartitionSpec as P  # JAX's own spelling.
 from support import ramp
 
 try:

@@ -63,9 +63,7 @@ CASES: dict[str, tuple[Any, ...]] = {
 def test_batches_are_split_without_gathering(case: str, operator: Callable[..., Any], kind: str) -> None:
     transform, arrays, shardings, expected = CASES[case]
     mesh = _mesh(kind)
-    args = [
-        jax.device_put(a, NamedSharding(mesh, PartitionSpec(*s))) for a, s in zip(arrays, shardings, strict=True)
-    ]
+    args = [jax.device_put(a, NamedSharding(mesh, PartitionSpec(*s))) for a, s in zip(arrays, shardings, strict=True)]
     compiled = jax.jit(transform(operator)).lower(*args).compile()
     result = compiled(*args)
 
@@ -113,5 +111,7 @@ def test_arrays_sharded_along_the_core_are_made_whole(operator: Callable[..., An
 def test_a_batch_that_does_not_divide_evenly(operator: Callable[..., Any]) -> None:
     mesh = _mesh("Auto")
     x = _draw(1, 7, 5)
-    split = jax.jit(lambda p, x: _shared(operator)(p, jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("i")))))
+    split = jax.jit(
+        lambda p, x: _shared(operator)(p, jax.lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec("i"))))
+    )
     np.testing.assert_allclose(split(jnp.arange(5.0), x), _shared(ramp.twin)(jnp.arange(5.0), x), rtol=1e-12)

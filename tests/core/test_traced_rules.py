@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Derivative rules written in JAX: fixed arguments and nonlinear functions with derivatives of every order.
 
-The linear example is a non-uniform Fourier sum, y_j = sum_k x_k exp(i p_j k), fixed in the points p; the bilinear one has a
-weight slot too. The nonlinear ones are sin and a product of two arguments.
+The linear example is a non-uniform Fourier sum, y_j = sum_k x_k exp(i p_j k), fixed in the points p; the bilinear one
+has a weight slot too. The nonlinear ones are sin and a product of two arguments.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from jaxbind import get_linear_call, get_nonlinear_call
 
 Function = Callable[..., Any]
@@ -107,7 +106,10 @@ def _power(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 def _power_rule(primals: Any, tangents: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
-    terms = [None if dx is None else y * power(x, y - 1)[0] * dx, None if dy is None else jnp.log(x) * power(x, y)[0] * dy]
+    terms = [
+        None if dx is None else y * power(x, y - 1)[0] * dx,
+        None if dy is None else jnp.log(x) * power(x, y)[0] * dy,
+    ]
     found = [term for term in terms if term is not None]
     return (sum(found[1:], found[0]),)
 
@@ -124,7 +126,7 @@ def _points_batched(f: Function) -> Function:
     return lambda p, x: jnp.sum(jnp.abs(both(jnp.stack([p, 2 * p], 1), jnp.stack([x, 1j * x, x**2]))) ** 2)
 
 
-# name: (operator, twin, arguments)
+# By name: the operator, its twin, the arguments.
 LINEAR: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
     "linear": (lambda p, x: fourier(p, x, count=3)[0], _twin, (POINTS, COEFFICIENTS)),
     "bilinear": (
@@ -133,6 +135,8 @@ LINEAR: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
         (POINTS, WEIGHTS, COEFFICIENTS),
     ),
 }
+
+
 def _gradient_norm(f: Function, argnums: tuple[int, ...]) -> Function:
     """A real function with the derivatives of the gradient in its own gradient."""
     return lambda *args: sum(jnp.sum(jnp.abs(g) ** 2) for g in jax.grad(f, argnums)(*args))
@@ -179,7 +183,10 @@ def test_the_transpose_needs_no_rule() -> None:
 
 @pytest.mark.parametrize("order", range(1, 6))
 def test_a_nonlinear_rule_gives_every_order(order: int) -> None:
-    found: Function = lambda x: sin(x)[0]
+    def first(x: jax.Array) -> jax.Array:
+        return sin(x)[0]
+
+    found: Function = first
     expected: Function = jnp.sin
     for _ in range(order):
         found, expected = jax.grad(found), jax.grad(expected)

@@ -3,8 +3,8 @@
 
     y_n = p_n sum_{m <= n} x_m
 
-It stands at the top level of a module, so that its host functions have stable names. `seen` records the shapes that the host
-function received.
+It stands at the top level of a module, so that its host functions have stable names. `seen` records the shapes that the
+host function received.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-from jaxbind import get_linear_call
+from jaxbind import get_linear_call, load_kwargs
 
 seen: list[tuple[tuple[int, ...], ...]] = []
 
@@ -33,8 +32,6 @@ def backward(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 def natively(out: Any, args: Any, kwargs_dump: Any) -> None:
     """The same for batches: cumulative sum along the one axis of x that no vmap added."""
-    from jaxbind import load_kwargs
-
     p, x = args
     seen.append((p.shape, x.shape))
     batched = load_kwargs(kwargs_dump)["batch_axes"] or ((), ())
@@ -43,8 +40,6 @@ def natively(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 
 def natively_back(out: Any, args: Any, kwargs_dump: Any) -> None:
-    from jaxbind import load_kwargs
-
     p, c = args
     batched = load_kwargs(kwargs_dump)["batch_axes"] or ((), ())
     product = _batch_first(p, batched[0]) * _batch_first(c, batched[1])
@@ -62,7 +57,8 @@ def describe(p: Any, x: Any) -> Any:
 
 def describe_natively(p: Any, x: Any, batch_axes: Any = None) -> Any:
     sizes = next(
-        (tuple(a.shape[i] for i in axes[::-1]) for a, axes in zip((p, x), batch_axes or ((), ()), strict=True) if axes), ()
+        (tuple(a.shape[i] for i in axes[::-1]) for a, axes in zip((p, x), batch_axes or ((), ()), strict=True) if axes),
+        (),
     )
     core = next(size for i, size in enumerate(x.shape) if i not in (batch_axes or ((), ()))[1])
     return (((*sizes, core), x.dtype, 0),)

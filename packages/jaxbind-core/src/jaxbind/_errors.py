@@ -79,8 +79,8 @@ def unviewable_dtype(name: str, where: str, dtype: object) -> TypeError:
 def array_as_keyword(name: str, key: str, found: object) -> TypeError:
     """A JAX array or tracer came as keyword argument."""
     return TypeError(
-        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; expected a "
-        "static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a constant "
+        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; "
+        "expected a static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a constant "
         "with numpy.asarray."
     )
 

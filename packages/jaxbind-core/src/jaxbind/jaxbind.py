@@ -206,8 +206,8 @@ def get_nonlinear_call(
 def export_checks() -> list[Any]:
     """What `jax.export.export` wants to be told before it exports a program that calls operators.
 
-    JAX does not know whether a custom call keeps its meaning in later versions, and refuses those that it is not told of.
-    This one does: its name changes with its meaning.
+    JAX does not know whether a custom call keeps its meaning in later versions, and refuses those that it is not told
+    of. This one does: its name changes with its meaning.
 
     Returns
     -------
@@ -216,8 +216,8 @@ def export_checks() -> list[Any]:
 
     Notes
     -----
-    The exported program finds its host functions by name. The process that runs it must import the module that binds the
-    operators, and the host functions must be defined at the top level of a module.
+    The exported program finds its host functions by name. The process that runs it must import the module that binds
+    the operators, and the host functions must be defined at the top level of a module.
 
     Examples
     --------

@@ -25,10 +25,11 @@ try:
     import jaxbind_ducc.fft
     import jaxbind_ducc.wgridder
 except ModuleNotFoundError as error:
-    if error.name not in {"ducc0", "jaxbind_ducc"}:
+    missing = (error.name or "").partition(".")[0]
+    if missing not in {"ducc0", "jaxbind_ducc"}:
         raise
     raise ModuleNotFoundError(
-        f"jaxbind.contrib.jaxducc0 needs the package jaxbind-ducc, but the module {error.name} is not installed. "
+        f"jaxbind.contrib.jaxducc0 needs the package jaxbind-ducc, but the module {missing} is not installed. "
         "Install it: pip install 'jaxbind-core[ducc]'",
         name=error.name,
     ) from error
