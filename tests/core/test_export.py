@@ -73,7 +73,7 @@ def test_a_missing_operator_is_named_with_what_to_import(tmp_path: Path) -> None
     artifact.write_bytes(_exported(_batched, P, X).serialize(vjp_order=1))
     done = _in_another_process(artifact, "import jaxbind")
     assert done.returncode == 1
-    assert "support.ramp:forward: no operator with this host function is bound" in done.stderr
+    assert "forward: no operator with the host function support.ramp:forward is bound" in done.stderr
     assert "import support.ramp" in done.stderr
 
 

@@ -105,8 +105,14 @@ std::string call_once(const Target& target, const nb::object& out, const nb::obj
   return {};
 }
 
+// The function's own name, of `module:qualname#suffix`: what the messages of jaxbind._errors call the operator.
+std::string_view label_of(std::string_view name) {
+  const std::string_view found = name.substr(0, name.find('#'));
+  return found.substr(found.find_last_of(".:") + 1);  // The whole name if there is neither.
+}
+
 ffi::Error failure(std::string_view name, const std::string& text) {
-  return ffi::Error(ffi::ErrorCode::kInternal, std::string(name) + ": " + text);
+  return ffi::Error(ffi::ErrorCode::kInternal, std::string(label_of(name)) + ": " + text);
 }
 
 // The buffers of one call, ready to be walked.
@@ -165,10 +171,16 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t id, st
     if (buffers.index.empty()) return ffi::Error::Success();
     PythonScope python;
     if (!python.entered()) return failure(name, "called while the interpreter is shutting down.");
+    Target target;
     try {
-      return walk(find_target(id, name, kwargs), buffers, name);
+      target = find_target(id, name, kwargs);
     } catch (nb::python_error& error) {
-      return ffi::Error(ffi::ErrorCode::kInternal, describe_exception(name, error));
+      return failure(name, nb::str(error.value()).c_str());
+    }
+    try {
+      return walk(target, buffers, name);
+    } catch (nb::python_error& error) {
+      return ffi::Error(ffi::ErrorCode::kInternal, describe_exception(label_of(name), error));
     }
   } catch (const std::exception& error) {  // Nothing may be thrown across the border.
     return failure(name, error.what());

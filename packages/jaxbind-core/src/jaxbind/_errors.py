@@ -79,9 +79,9 @@ def unviewable_dtype(name: str, where: str, dtype: object) -> TypeError:
 def array_as_keyword(name: str, key: str, found: object) -> TypeError:
     """A JAX array or tracer came as keyword argument."""
     return TypeError(
-        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; "
-        "expected a static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a constant "
-        "with numpy.asarray."
+        f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; expected a "
+        "static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a "
+        "constant with numpy.asarray."
     )
 
 
@@ -191,8 +191,8 @@ def unknown_target(name: str) -> RuntimeError:
     """A compiled program calls a host function that is not bound in this process."""
     module = name.partition(":")[0]
     return RuntimeError(
-        f"{name}: no operator with this host function is bound in this process; expected one, because a compiled "
-        f"program calls it. Import the module that binds it first (import {module}), and keep the operator alive."
+        f"no operator with the host function {name} is bound in this process; expected one, because a compiled program "
+        f"calls it. Import the module that binds it first (import {module}), and keep the operator alive."
     )
 
 
