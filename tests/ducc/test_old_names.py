@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 from typing import Any
@@ -68,6 +69,24 @@ def test_healpix_sht_is_synthesis_of_packed_coefficients(spin: int, dtype: Any) 
     expected = ducc0.sht.synthesis(alm=alm, spin=spin, lmax=LMAX, mmax=MMAX, **rings)
     assert found.dtype == dtype
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 if dtype is np.float32 else 1e-12)
+
+
+def test_healpix_sht_keeps_its_accuracy_without_double_precision_in_jax() -> None:
+    """JAX hands the rings over in single precision then; at high degrees that would move every pixel."""
+    program = """
+import ducc0, numpy as np
+from jaxbind.contrib import jaxducc0
+lmax, nside = 300, 128
+x = np.zeros((1, 2 * jaxducc0.nalm(lmax, lmax) - lmax - 1), np.float32)
+x[0, lmax] = 1
+[found] = jaxducc0.get_healpix_sht(nside, lmax, lmax, 0)(x)
+alm = jaxducc0._realalm2alm(x, lmax, np.complex64)
+exact = ducc0.sht.synthesis(alm=alm, spin=0, lmax=lmax, **ducc0.healpix.Healpix_Base(nside, "RING").sht_info())
+assert found.dtype == np.float32
+np.testing.assert_allclose(found, exact, rtol=0, atol=1e-6 * np.abs(exact).max())
+"""
+    environment = {**os.environ, "JAX_ENABLE_X64": "0"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
 @pytest.mark.parametrize("spin", [0, 1, 2])

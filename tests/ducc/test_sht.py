@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`jaxbind_ducc.sht` on rings and grids: values by explicit sums, transposes by those of pure JAX, batches, messages."""
+"""`jaxbind_ducc.sht` on rings and grids: values by explicit sums, transposes by pure JAX, batches, messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ NPIX = 9
 GRIDS = {"CC": 6, "F1": 5, "MW": 5, "MWflip": 5, "GL": 4, "DH": 8, "F2": 7}
 
 every_spin = pytest.mark.parametrize(("spin", "mode"), SPINS.values(), ids=SPINS)
-every_storage = pytest.mark.parametrize(("storage", "size"), STORAGES.values(), ids=STORAGES)
+every_scheme = pytest.mark.parametrize(
+    ("storage", "size", "rings"),
+    [
+        pytest.param(*STORAGES[storage], RINGS[rings], id=f"{storage}, {rings}")
+        for storage, rings in [*((name, "gaps") for name in STORAGES), ("contiguous", "woven")]
+    ],
+)
 every_ring = pytest.mark.parametrize("rings", RINGS.values(), ids=RINGS)
 every_grid = pytest.mark.parametrize("geometry", GRIDS)
 
@@ -54,13 +60,16 @@ def sets_and_maps(spin: int, mode: str) -> tuple[int, int]:
 
 def pixels(theta: Any, nphi: Any, phi0: Any, ringstart: Any, pixstride: int = 1) -> tuple[Any, Any]:
     """Index and position of every pixel that is in a ring."""
-    held = [(s + pixstride * k, t, p + 2 * np.pi * k / n) for t, n, p, s in zip(theta, nphi, phi0, ringstart) for k in range(n)]
+    held = [
+        (s + pixstride * k, t, p + 2 * np.pi * k / n)
+        for t, n, p, s in zip(theta, nphi, phi0, ringstart, strict=True)
+        for k in range(n)
+    ]
     table = np.array(held)
     return table[:, 0].astype(int), table[:, 1:]
 
 
-@every_ring
-@every_storage
+@every_scheme
 @every_spin
 def test_synthesis_and_its_transpose_are_explicit_sums(
     spin: int, mode: str, storage: dict[str, Any], size: int, rings: dict[str, Any]
@@ -76,8 +85,7 @@ def test_synthesis_and_its_transpose_are_explicit_sums(
     )
 
 
-@every_ring
-@every_storage
+@every_scheme
 @every_spin
 def test_adjoint_synthesis_and_its_transpose_are_explicit_sums(
     spin: int, mode: str, storage: dict[str, Any], size: int, rings: dict[str, Any]
@@ -143,7 +151,12 @@ def test_analysis_2d_is_the_inverse_of_synthesis_2d(geometry: str, spin: int) ->
 @every_grid
 def test_transposes_of_analysis_2d_and_its_adjoint_are_those_of_their_matrices(geometry: str, spin: int) -> None:
     sets = 1 if spin == 0 else 2
-    options: dict[str, Any] = {"spin": spin, "geometry": geometry, "lmax": 2, "ringfactor": np.arange(1, 1 + GRIDS[geometry])}
+    options: dict[str, Any] = {
+        "spin": spin,
+        "geometry": geometry,
+        "lmax": 2,
+        "ringfactor": np.arange(1, 1 + GRIDS[geometry]),
+    }
 
     def analysis(x: Any) -> Any:
         return sht.analysis_2d(x, **options)
@@ -194,7 +207,7 @@ def test_leg2map_is_an_explicit_sum_and_map2leg_its_adjoint(rings: dict[str, Any
 
     def adjoint_twin(x: Any) -> Any:
         zeros = jnp.zeros((2, len(rings["nphi"]), 3), complex)
-        return zeros.at[:, ring].add(x[:, index, None] * np.exp(-1j * np.outer(phi, np.arange(3))))
+        return zeros.at[:, ring].add(x[:, index, None].astype(complex) * np.exp(-1j * np.outer(phi, np.arange(3))))
 
     assert_same_transpose(lambda leg: sht.leg2map(leg, npix=NPIX, **rings), twin, draw((2, len(rings["nphi"]), 3)))
     assert_same_transpose(lambda x: sht.map2leg(x, mmax=2, **rings), adjoint_twin, draw((2, NPIX), float))
@@ -223,7 +236,9 @@ def test_pseudo_analysis_and_its_transpose_are_the_pseudo_inverse(spin: int, lma
     size, sets = (lmax + 1) * (lmax + 2) // 2, 1 if spin == 0 else 2
     # sqrt(w) makes the inner product of fields the plain one: the pseudo-inverse refers to it.
     root = np.repeat(np.sqrt(np.repeat([1.0, 2.0], [lmax + 1, size - lmax - 1])), 2)
-    A = matrix(lambda a: sht.synthesis(a, spin=spin, lmax=lmax, **RINGS_OF_12), draw((sets, size))) / np.tile(root, sets)
+    A = matrix(lambda a: sht.synthesis(a, spin=spin, lmax=lmax, **RINGS_OF_12), draw((sets, size))) / np.tile(
+        root, sets
+    )
     expected = np.linalg.pinv(A, rcond=1e-8) / np.tile(root, sets)[:, None]
 
     def solve(x: Any) -> Any:
@@ -257,7 +272,10 @@ def test_batches_are_loops_on_every_axis(call: Any, shape: tuple[int, ...], dtyp
         moved = np.moveaxis(x, 0, axis)
         assert_close(jax.vmap(jax.vmap(call), in_axes=axis)(moved), expected)
     c = jnp.asarray(draw(expected.shape, expected.dtype, seed=2))
-    pull = [jnp.stack([jax.vjp(call, one)[1](k)[0] for one, k in zip(row, cs, strict=True)]) for row, cs in zip(x, c, strict=True)]
+    pull = [
+        jnp.stack([jax.vjp(call, one)[1](k)[0] for one, k in zip(row, cs, strict=True)])
+        for row, cs in zip(x, c, strict=True)
+    ]
     assert_close(jax.vjp(jax.vmap(jax.vmap(call)), x)[1](c)[0], jnp.stack(pull))
 
 
@@ -291,29 +309,65 @@ RING: dict[str, Any] = {"theta": [1.0], "nphi": [4], "phi0": [0.0], "ringstart":
 GRID: dict[str, Any] = {"geometry": "GL", "ntheta": 3, "nphi": 5}
 ALM = np.ones((1, 6), complex)
 MISTAKES: dict[str, tuple[Any, Any, list[str]]] = {
-    "dtype": (lambda: sht.synthesis(ALM.real, spin=0, lmax=2, **RING), TypeError, ["synthesis", "alm", "float64", "complex64"]),
+    "dtype": (
+        lambda: sht.synthesis(ALM.real, spin=0, lmax=2, **RING),
+        TypeError,
+        ["synthesis", "alm", "float64", "complex64"],
+    ),
     "components": (lambda: sht.synthesis(ALM, spin=2, lmax=2, **RING), ValueError, ["alm", "(1, 6)", "2, ncoeff"]),
-    "too short": (lambda: sht.synthesis(ALM, spin=0, lmax=3, **RING), ValueError, ["alm", "6 long", "at least 10", "lmax"]),
+    "too short": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=3, **RING),
+        ValueError,
+        ["alm", "6 long", "at least 10", "lmax"],
+    ),
     "mmax": (lambda: sht.synthesis(ALM, spin=0, lmax=2, mmax=3, **RING), ValueError, ["mmax", "3", "lmax = 2"]),
     "spin": (lambda: sht.synthesis(ALM, spin=3, lmax=2, **RING), ValueError, ["spin", "3", "at most lmax = 2"]),
     "mode": (lambda: sht.synthesis(ALM, spin=0, lmax=2, mode="GRAD", **RING), ValueError, ["mode", "GRAD", "DERIV1"]),
-    "unknown": (lambda: sht.synthesis(ALM, spin=0, lmax=2, nside=2, **RING), TypeError, ["synthesis", "unexpected nside"]),
-    "missing": (lambda: sht.synthesis(ALM, spin=0, lmax=2, theta=[1.0]), TypeError, ["synthesis", "no nphi", "no ringstart"]),
+    "unknown": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=2, nside=2, **RING),
+        TypeError,
+        ["synthesis", "unexpected nside"],
+    ),
+    "missing": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=2, theta=[1.0]),
+        TypeError,
+        ["synthesis", "no nphi", "no ringstart"],
+    ),
     "overlap": (
         lambda: sht.synthesis(ALM, spin=0, lmax=2, theta=[1, 2], nphi=[4, 4], phi0=[0, 0], ringstart=[0, 3]),
         ValueError,
         ["ringstart", "do not overlap", "nphi"],
     ),
-    "same place": (lambda: sht.synthesis(ALM, spin=0, lmax=2, mstart=[0, 0, 0], **RING), ValueError, ["mstart", "different place"]),
-    "ring lengths": (lambda: sht.synthesis(ALM, spin=0, lmax=2, **RING | {"nphi": [4, 4]}), ValueError, ["nphi", "(1,)"]),
-    "theta": (lambda: sht.synthesis(ALM, spin=0, lmax=2, **RING | {"theta": [4.0]}), ValueError, ["theta", "between 0 and pi"]),
-    "pixels": (lambda: sht.adjoint_synthesis(np.ones((1, 3)), spin=0, lmax=2, **RING), ValueError, ["map", "3", "at least 4"]),
+    "same place": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=2, mstart=[0, 0, 0], **RING),
+        ValueError,
+        ["mstart", "different place"],
+    ),
+    "ring lengths": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=2, **RING | {"nphi": [4, 4]}),
+        ValueError,
+        ["nphi", "(1,)"],
+    ),
+    "theta": (
+        lambda: sht.synthesis(ALM, spin=0, lmax=2, **RING | {"theta": [4.0]}),
+        ValueError,
+        ["theta", "between 0 and pi"],
+    ),
+    "pixels": (
+        lambda: sht.adjoint_synthesis(np.ones((1, 3)), spin=0, lmax=2, **RING),
+        ValueError,
+        ["map", "3", "at least 4"],
+    ),
     "traced": (
         lambda: jax.jit(lambda t: sht.synthesis(ALM, spin=0, lmax=2, **RING | {"theta": t}))(jnp.ones(1)),
         TypeError,
         ["theta", "traced", "constant"],
     ),
-    "geometry": (lambda: sht.synthesis_2d(ALM, spin=0, lmax=2, **GRID | {"geometry": "XY"}), ValueError, ["XY", "CC", "F2"]),
+    "geometry": (
+        lambda: sht.synthesis_2d(ALM, spin=0, lmax=2, **GRID | {"geometry": "XY"}),
+        ValueError,
+        ["XY", "CC", "F2"],
+    ),
     "coarse": (
         lambda: sht.analysis_2d(np.ones((1, 3, 5)), spin=0, lmax=3, geometry="GL"),
         ValueError,
@@ -324,7 +378,11 @@ MISTAKES: dict[str, tuple[Any, Any, list[str]]] = {
         ValueError,
         ["analysis_2d", "mmax", "at most 1"],
     ),
-    "mval": (lambda: sht.alm2leg(ALM, theta=[1.0], lmax=2, mval=[1, 1], mstart=[0, 1]), ValueError, ["mval", "distinct"]),
+    "mval": (
+        lambda: sht.alm2leg(ALM, theta=[1.0], lmax=2, mval=[1, 1], mstart=[0, 1]),
+        ValueError,
+        ["mval", "distinct"],
+    ),
     "mval needs mstart": (lambda: sht.alm2leg(ALM, theta=[1.0], lmax=2, mval=[1]), ValueError, ["mstart", "1 numbers"]),
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -143,7 +144,7 @@ def gradient(f: Function) -> Function:
 
 
 def stacked(args: tuple[Any, ...], count: int = 2) -> tuple[Any, ...]:
-    return tuple(np.stack([a * (1 + 0.1 * k) for k in range(count)], -1) for a in args)
+    return tuple(jnp.stack([a * (1 + 0.1 * k) for k in range(count)], -1) for a in args)
 
 
 def scanned(f: Function) -> Function:
@@ -160,26 +161,31 @@ def tangents(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0.1 * a[::-1] for a in args)
 
 
+def second_gradient(f: Function) -> Function:
+    """The gradient of a sum over the gradient."""
+    return gradient(lambda *args: jnp.concatenate([jnp.abs(part).ravel() for part in gradient(f)(*args)]))
+
+
+def transposed(f: Function, args: tuple[Any, ...]) -> Any:
+    y = f(*args)
+    cotangent = jnp.cos(jnp.arange(y.size, dtype=y.real.dtype)).reshape(y.shape).astype(y.dtype)
+    return jax.linear_transpose(lambda x: f(x, *args[1:]), args[0])(cotangent)
+
+
 TRANSFORMATIONS: dict[str, Callable[[Function, tuple[Any, ...]], Any]] = {
-    "jit": lambda f, args: jax.jit(f)(*args),
+    "values": lambda f, args: f(*args),
     "vmap": lambda f, args: jax.vmap(f, -1, -1)(*stacked(args)),
-    "vmap of the first only": lambda f, args: jax.vmap(f, (-1, *(None,) * (len(args) - 1)))(
-        *stacked(args[:1]), *args[1:]
-    ),
-    "vmap of vmap": lambda f, args: jax.vmap(jax.vmap(f, -1, -1), 0)(*(np.stack([a, a[::-1]]) for a in stacked(args))),
+    "vmap of the first": lambda f, args: jax.vmap(f, (-1, *(None,) * (len(args) - 1)))(*stacked(args[:1]), *args[1:]),
+    "vmap of vmap": lambda f, args: jax.vmap(jax.vmap(f, -1, -1), 0)(*(jnp.stack([a, 2 * a]) for a in stacked(args))),
     "jvp": lambda f, args: jax.jvp(f, args, tangents(args)),
     "grad": lambda f, args: gradient(f)(*args),
-    "jit of vmap of grad": lambda f, args: jax.jit(jax.vmap(gradient(f), -1, -1))(*stacked(args)),
+    "vmap of grad": lambda f, args: jax.vmap(gradient(f), -1, -1)(*stacked(args)),
     "grad of vmap": lambda f, args: gradient(jax.vmap(f, -1, -1))(*stacked(args)),
     "jvp of grad": lambda f, args: jax.jvp(gradient(f), args, tangents(args)),
-    "grad of grad": lambda f, args: gradient(
-        lambda *a: jnp.concatenate([x.ravel() for x in jax.tree.map(jnp.abs, gradient(f)(*a))])
-    )(*args),
+    "grad of grad": lambda f, args: second_gradient(f)(*args),
     "grad of scan": lambda f, args: jax.grad(scanned(f), tuple(range(len(args))))(*args),
     "grad of checkpoint": lambda f, args: gradient(jax.checkpoint(f))(*args),
-    "linear transpose": lambda f, args: jax.linear_transpose(lambda x: f(x, *args[1:]), args[0])(
-        jnp.ones_like(f(*args)) * jnp.asarray(0.5, f(*args).dtype)
-    ),
+    "linear transpose": transposed,
 }
 
 
@@ -187,10 +193,16 @@ TRANSFORMATIONS: dict[str, Callable[[Function, tuple[Any, ...]], Any]] = {
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_transformation_equals_that_of_the_twin(case: Case, transformation: str) -> None:
     transform = TRANSFORMATIONS[transformation]
-    found, expected = transform(case.ours, case.args), transform(case.twin, case.args)
-    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+    both = jax.jit(lambda *args: (transform(case.ours, args), transform(case.twin, args)))
+    found, expected = map(jax.tree.leaves, both(*case.args))
+    for a, b in zip(found, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-8 * max(1, np.abs(b).max()))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_call_without_jit_equals_the_twin(case: Case) -> None:
+    np.testing.assert_allclose(case.ours(*case.args), case.twin(*case.args), rtol=0, atol=1e-9)
 
 
 GRID: dict[str, Any] = {"grid_shape": (4, 3), "periodicity": (3.0, 4.0), "fft_order": False, "verbosity": 0}
@@ -235,6 +247,14 @@ OPERATORS: list[Any] = [
     ),
     pytest.param(_gridding.masked_vis2dirty_operator, (*UNITS, MASK, VIS), IMAGE, id="masked_vis2dirty"),
 ]
+
+
+@pytest.mark.parametrize(("operator", "args", "kwargs"), OPERATORS)
+def test_host_functions_are_found_by_name_in_another_process(operator: Any, args: Any, kwargs: Any) -> None:
+    record = operator.keywords["_func"]
+    for host in (record.f, *record.T):
+        module, _, name = host.name.partition(":")
+        assert getattr(importlib.import_module(module), name) is host.call
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

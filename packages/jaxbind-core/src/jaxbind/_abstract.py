@@ -108,6 +108,12 @@ def absolute(levels: Sequence[int | None]) -> tuple[int | None, ...]:
     return tuple(positions)
 
 
+def without_batch(aval: Any, levels: Sequence[int | None]) -> jax.ShapeDtypeStruct:
+    """The shape and dtype of one batch element of an array."""
+    batch = absolute(levels)
+    return jax.ShapeDtypeStruct(tuple(n for i, n in enumerate(aval.shape) if i not in batch), aval.dtype)
+
+
 def batch_axes(operator: Record, axes: Axes) -> tuple[tuple[int, ...], ...] | None:
     """The ``batch_axes`` of a natively batching function: mapped axes of each argument, oldest level first."""
     if not axes[0]:
@@ -142,9 +148,9 @@ def _run(operator: Record, kwargs: Kwargs, axes: Axes, avals: Sequence[Any]) -> 
         drop = [0] * len(avals)
     else:
         drop = [sum(axis is not None for axis in levels) for levels in axes]
-    described = operator.describe(
-        *(jax.ShapeDtypeStruct(aval.shape[n:], aval.dtype) for aval, n in zip(avals, drop, strict=True)), **keywords
-    )
+    arguments = [jax.ShapeDtypeStruct(aval.shape[n:], aval.dtype) for aval, n in zip(avals, drop, strict=True)]
+    with jax.core.eval_context():  # So that sizes may be computed with jax.numpy, also while JAX traces the call.
+        described = operator.describe(*arguments, **keywords)
     if not isinstance(described, (tuple, list)):
         raise _errors.bad_abstract(operator.name, operator.describe_name, f"returned {described!r}")
     if not described:

@@ -36,7 +36,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad
 
 from jaxbind import _errors
-from jaxbind._abstract import abstract_eval, output_axes
+from jaxbind._abstract import abstract_eval, output_axes, without_batch
 from jaxbind._batching import rebatch
 from jaxbind._jax_compat import instantiate, zero_tangent
 from jaxbind._kwargs import Kwargs
@@ -165,15 +165,28 @@ def transpose(cotangents: Sequence[Any], *args: Any, operator: LinearOperator, k
     new_args = [*((args[i], axes[i]) for i in fixed), *(item for slot in order for item in contents[slot])]
     values = [arg for arg, _ in new_args]
     new_axes = tuple(levels for _, levels in new_args)
-    results = bind(derived, kwargs, new_axes, values)
-    have = output_axes(derived, kwargs, new_axes, [jax.typeof(value) for value in values])
     held = positions[target[0]]
-    if len(results) != len(held):
-        raise _errors.bad_cotangent_count(operator.name, derived.describe_name, len(results), len(held))
+    have = _checked_axes(derived, kwargs, new_axes, values, {i: (avals[i], axes[i]) for i in held})
+    results = bind(derived, kwargs, new_axes, values)
     found = {i: rebatch(result, h, axes[i]) for i, result, h in zip(held, results, have, strict=True)}
-    for i in linear:
-        _check_cotangent(derived, i, found[i], avals[i])
     return [found[i] if i in linear else None for i in range(len(args))]
+
+
+def _checked_axes(
+    derived: LinearOperator, kwargs: Kwargs, axes: Axes, values: Sequence[Any], held: dict[int, tuple[Any, Any]]
+) -> Axes:
+    """Batch axes of a transpose's outputs, after a check that they fit the arguments whose cotangents they are."""
+    inputs = [jax.typeof(value) for value in values]
+    outputs = abstract_eval(*inputs, operator=derived, kwargs=kwargs, axes=axes)
+    if len(outputs) != len(held):
+        raise _errors.bad_cotangent_count(derived.f.display_name, derived.describe_name, len(outputs), len(held))
+    have = output_axes(derived, kwargs, axes, inputs)
+    for (i, (aval, levels)), output, inserted in zip(held.items(), outputs, have, strict=True):
+        found, expected = without_batch(output, inserted), without_batch(aval, levels)
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            spelled = map(_errors.spell_aval, (found, expected))
+            raise _errors.bad_cotangent(derived.f.display_name, derived.describe_name, i, *spelled)
+    return have
 
 
 def _filled(
@@ -190,9 +203,3 @@ def check_fixed(operator: Record, tangents: Sequence[Any]) -> None:
     for i in range(operator.first_n_args_fixed):
         if type(tangents[i]) is not ad.Zero:
             raise _errors.fixed_argument(operator.name, i, operator.first_n_args_fixed, operator.remedy)
-
-
-def _check_cotangent(derived: LinearOperator, position: int, found: Any, aval: Any) -> None:
-    if (found.shape, found.dtype) != (aval.shape, aval.dtype):
-        described = map(_errors.spell_aval, (found, aval))
-        raise _errors.bad_cotangent(derived.name, derived.describe_name, position, *described)

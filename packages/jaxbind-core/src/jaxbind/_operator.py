@@ -65,6 +65,8 @@ class LinearOperator(Record):
     abstract: Abstract
     abstract_T: tuple[Abstract, ...]
     missing: int = dataclasses.field(kw_only=True, default=0)
+    # Name of the parameter that `abstract_T` was given as, for messages.
+    transpose_describer: str = dataclasses.field(kw_only=True, default="abstract_T", compare=False)
     # The change of the result with the fixed arguments, as a JAX-traceable rule (`jaxbind._traced_rule`).
     fixed_derivative: Callable[..., Any] | None = dataclasses.field(kw_only=True, default=None)
 
@@ -81,7 +83,7 @@ class LinearOperator(Record):
     @property
     def describe_name(self) -> str:
         """Name of the parameter that `describe` was given as, for messages."""
-        return "abstract_T" if self.missing else "abstract"
+        return self.transpose_describer if self.missing else "abstract"
 
     def __repr__(self) -> str:
         kind = "linear" if len(self.T) == 1 else f"{len(self.T)}-linear"

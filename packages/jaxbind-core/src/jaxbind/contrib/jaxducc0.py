@@ -24,6 +24,7 @@ try:
     import ducc0
     import jaxbind_ducc.fft
     import jaxbind_ducc.wgridder
+    from jaxbind_ducc.alm import nalm
 except ModuleNotFoundError as error:
     missing = (error.name or "").partition(".")[0]
     if missing not in {"ducc0", "jaxbind_ducc"}:
@@ -97,11 +98,6 @@ def get_wgridder(
     )
 
 
-def nalm(lmax: int, mmax: int) -> int:
-    """Number of coefficients a_lm with ``0 <= m <= l <= lmax`` and ``m <= mmax``."""
-    return (mmax + 1) * (lmax + 1) - mmax * (mmax + 1) // 2
-
-
 def _complextype(dtype: Any) -> np.dtype[Any]:
     """The complex dtype of the precision of a real one."""
     return np.result_type(dtype, np.complex64)
@@ -131,13 +127,18 @@ def _realalm2alm(alm: Any, lmax: int, dtype: Any, out: Any = None) -> Any:
     return out
 
 
+@functools.lru_cache(maxsize=8)
+def _rings(nside: int) -> dict[str, Any]:
+    """The rings of a HEALPix map, as ducc0 describes them."""
+    info = ducc0.healpix.Healpix_Base(nside, "RING").sht_info()
+    return {name: info[name] for name in ("theta", "phi0", "nphi", "ringstart")}
+
+
 def _transform(args: Any, kwargs_dump: Any) -> tuple[Any, dict[str, Any]]:
     """The values to transform, and the keyword arguments that ducc0 takes in both directions."""
     options = load_kwargs(kwargs_dump)
-    del options["nside"]
-    theta, phi0, nphi, ringstart, values = args
-    integers = {"nphi": nphi.astype(np.uint64), "ringstart": ringstart.astype(np.uint64)}
-    return values, options | integers | {"theta": theta.astype(np.float64), "phi0": phi0.astype(np.float64)}
+    # The rings that the operator is called with are in single precision where JAX runs without double.
+    return args[-1], options | _rings(options.pop("nside"))
 
 
 def _healpix_sht(out: Any, args: Any, kwargs_dump: Any) -> None:
@@ -185,6 +186,6 @@ def get_healpix_sht(nside: int, lmax: int, mmax: int, spin: int, nthreads: int =
         Called with a real array of shape ``(ncomp, 2 * nalm(lmax, mmax) - lmax - 1)``, it returns a list with the
         map, of shape ``(ncomp, 12 * nside**2)``; `ncomp` is 1 for spin 0, else 2.
     """
-    rings = ducc0.healpix.Healpix_Base(nside, "RING").sht_info()
-    geometry = (rings[name] for name in ("theta", "phi0", "nphi", "ringstart"))
-    return functools.partial(_hp_sht, *geometry, lmax=lmax, mmax=mmax, spin=spin, nthreads=nthreads, nside=nside)
+    return functools.partial(
+        _hp_sht, *_rings(nside).values(), lmax=lmax, mmax=mmax, spin=spin, nthreads=nthreads, nside=nside
+    )
