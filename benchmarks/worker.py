@@ -128,7 +128,7 @@ def overhead(callbacks: bool) -> dict[str, Any]:
 
 
 def memory(megabytes: int) -> dict[str, float]:
-    """Peak memory of a call beyond what the process had, in units of its array (input and output make 2), and its time."""
+    """Peak memory of a call in units of its array (input and output make 2), and its time beside a plain copy."""
     call = jax.jit(bound())
     call(jnp.zeros(SIZE)).block_until_ready()
     count = megabytes * 2**20 // 8

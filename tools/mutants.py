@@ -63,7 +63,7 @@ MUTANTS = [
     Mutant("host fallback: mask bits read backwards", "_host_fallback.py", "if mask >> d & 1", "if mask >> (len(index) - 1 - d) & 1", "host_fallback"),
     Mutant("export keeps what it cannot name", "_lowering.py", "if not target.is_portable:", "if False:", "export"),
     # Checks, keyword arguments, identity.
-    Mutant("negative sizes accepted", "_abstract.py", "if any(size < 0 for", "if any(size < -9 for", "errors"),
+    Mutant("negative sizes accepted", "_abstract.py", "if not all(0 <= size <", "if not all(-9 <= size <", "errors"),
     Mutant("keyword dict is shared", "_kwargs.py", "return self._decoded.copy()", "return self._decoded", "kwargs"),
     Mutant("keyword arguments compared by length", "_kwargs.py", "= (text, *map(_reference_key, references))", "= (len(text),)", "kwargs equality"),
     Mutant("executable does not keep its target", "_lowering.py", "ctx.module_context.add_keepalive(target)", "pass", "lifetimes"),

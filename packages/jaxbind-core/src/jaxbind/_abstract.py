@@ -177,7 +177,7 @@ def _read_shape(operator: Record, position: int, shape: Any) -> tuple[Any, ...]:
         sizes = tuple(size if is_symbolic(size) else op.index(size) for size in shape)
     except TypeError as error:  # Not a sequence, a float, or a traced size.
         raise _errors.bad_abstract(operator.name, operator.describe_name, found) from error
-    if any(size < 0 for size in sizes if isinstance(size, int)):
+    if not all(0 <= size < 2**63 for size in sizes if isinstance(size, int)):
         raise _errors.bad_abstract(operator.name, operator.describe_name, found)
     return sizes
 

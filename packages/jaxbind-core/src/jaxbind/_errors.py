@@ -10,6 +10,8 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
+import numpy as np
+
 
 def spell_aval(aval: Any) -> str:
     """Dtype and shape as JAX writes them, for example ``float64[3,2]``."""
@@ -61,9 +63,10 @@ def wrong_argument_count(name: str, found: int, expected: int) -> TypeError:
 
 
 def bad_argument(name: str, position: int, found: object) -> TypeError:
-    """A positional argument is not an array."""
+    """A positional argument is not an array that JAX can hold."""
+    dtype = f" and dtype {found.dtype}" if isinstance(found, (np.ndarray, np.generic)) else ""
     return TypeError(
-        f"{name}: argument {position} has type {type(found).__name__}; expected an array or a number. "
+        f"{name}: argument {position} has type {type(found).__name__}{dtype}; expected an array or a number. "
         "Convert it first, for example with jnp.asarray, or pass it as a keyword argument."
     )
 
@@ -82,6 +85,14 @@ def array_as_keyword(name: str, key: str, found: object) -> TypeError:
         f"{name}: keyword argument {key!r} is or contains a JAX array of type {type(found).__name__}; expected a "
         "static value. Pass arrays positionally (first_n_args_fixed covers those without derivative), or convert a "
         "constant with numpy.asarray."
+    )
+
+
+def bad_keyword_value(name: str, error: Exception) -> TypeError:
+    """A keyword argument that cannot be encoded."""
+    return TypeError(
+        f"{name}: a keyword argument cannot be encoded ({type(error).__name__}: {error}); expected values of finite "
+        "depth and integers of at most a few thousand digits. Pass something smaller."
     )
 
 
@@ -221,11 +232,10 @@ def describe_exception(name: str, exception: BaseException) -> str:
     """
     summary = "".join(traceback.format_exception_only(exception)).strip()
     trace = "".join(traceback.format_tb(exception.__traceback__))
-    if not trace:
-        return f"{name}: {summary}"
-    return (
+    text = (
         f"{name}: the host function raised {summary}\nTraceback of the host function (most recent call last):\n{trace}"
     )
+    return text.encode("utf-8", "backslashreplace").decode()  # A lone surrogate would not fit into the error.
 
 
 def broken_invariant(what: str) -> RuntimeError:

@@ -9,6 +9,8 @@ by reference beside the text. Knows nothing of operators.
 from __future__ import annotations
 
 import base64
+import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -84,8 +86,11 @@ class Kwargs:
         if not kwargs:
             return EMPTY
         encoder = _Encoder(name)
-        pairs = [[key, encoder.encode(kwargs[key], key)] for key in sorted(kwargs)]
-        return cls(_dumps(pairs), tuple(encoder.references))
+        try:
+            text = _dumps([[key, encoder.encode(kwargs[key], key)] for key in sorted(kwargs)])
+        except (ValueError, RecursionError) as error:  # An integer of thousands of digits; a list that holds itself.
+            raise _errors.bad_keyword_value(name, error) from error
+        return cls(text, tuple(encoder.references))
 
     @classmethod
     def from_token(cls, token: str) -> Kwargs:
@@ -186,6 +191,9 @@ class _Encoder:
             return [type(value).__name__, *sorted((self.encode(item, key) for item in value), key=_dumps)]
         if isinstance(value, slice):
             return ["slice", *(self.encode(part, key) for part in (value.start, value.stop, value.step))]
+        for leaf in jax.tree.leaves(_held(value)):
+            if isinstance(leaf, jax.Array):
+                raise _errors.array_as_keyword(self.name, key, leaf)
         self.references.append(value)
         return ["reference", len(self.references) - 1]
 
@@ -304,11 +312,21 @@ def _dumps(form: Any) -> str:
 
 
 def _reference_key(value: object) -> Hashable:
+    """Objects kept by reference are the same if equal and of the same repr: 1 == 1.0, but a host function may care."""
     try:
         hash(value)
     except TypeError:
         return _ByIdentity(value)
-    return (type(value), value)
+    return (type(value), value, repr(value))
+
+
+def _held(value: Any) -> Any:
+    """What an object without encoding holds, where a JAX array could hide."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name) for field in dataclasses.fields(value)]
+    if isinstance(value, functools.partial):
+        return [value.args, value.keywords]
+    return value
 
 
 def _is_immutable(value: Any) -> bool:

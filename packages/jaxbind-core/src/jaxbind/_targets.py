@@ -50,6 +50,10 @@ class HostFunction:
         """The last part of the name, for messages."""
         return self.name.partition(":")[2].partition("#")[0].rpartition(".")[2] or self.name
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made from the function: a name belongs to one function of one process."""
+        return host_function, (self.call,)
+
     def __repr__(self) -> str:
         return f"<host function {self.name}>"
 

@@ -253,7 +253,12 @@ def _check_count(operator: Record, count: int) -> None:
 
 def _as_array(operator: Record, position: int, arg: Any) -> Any:
     if isinstance(arg, (jax.Array, np.ndarray, np.generic, bool, int, float, complex)) or hasattr(arg, "__jax_array__"):
-        return jnp.asarray(arg)
+        if isinstance(arg, np.ndarray) and not arg.dtype.isnative:
+            arg = arg.astype(arg.dtype.newbyteorder("="))
+        try:
+            return jnp.asarray(arg)
+        except (TypeError, ValueError) as error:  # Strings, objects, dates, long doubles.
+            raise _errors.bad_argument(operator.name, position, arg) from error
     raise _errors.bad_argument(operator.name, position, arg)
 
 
