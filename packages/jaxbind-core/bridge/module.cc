@@ -28,6 +28,6 @@ NB_MODULE(_bridge, m) {
           jaxbind::set_resolver(std::move(resolve));
           jaxbind::set_describer(std::move(describe));
         },
-        "resolve"_a, "describe"_a, "Set the functions that find a target by name and describe an exception.");
+        "resolve"_a, "describe"_a, "Set the functions for missing targets and for exceptions.");
   m.def("close", &jaxbind::Gate::close, "Wait for the calls in flight and refuse new ones; for atexit.");
 }

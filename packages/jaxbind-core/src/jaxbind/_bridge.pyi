@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The compiled bridge between XLA and host functions."""
 
+
+
 def handler() -> object:
     """The FFI handler, for jax.ffi.register_ffi_target."""
 
@@ -14,9 +16,7 @@ def remove_target(id: int, serial: int) -> None:
     """Remove a call target."""
 
 def set_hooks(resolve: object, describe: object) -> None:
-    """
-    Set the functions that find a target by name and describe an exception.
-    """
+    """Set the functions for missing targets and for exceptions."""
 
 def close() -> None:
     """Wait for the calls in flight and refuse new ones; for atexit."""
