@@ -228,29 +228,6 @@ def test_functions_for_derivatives_are_the_mode() -> None:
     assert_close(sht.alm2leg_deriv1(alm, theta=rings["theta"], lmax=3), leg)
 
 
-RINGS_OF_12 = {"theta": [0.5, 1.5, 2.5], "nphi": [12] * 3, "phi0": [0.0] * 3, "ringstart": [0, 12, 24]}
-
-
-@pytest.mark.parametrize(("spin", "lmax"), [(0, 3), (2, 3), (0, 6), (2, 6)])
-def test_pseudo_analysis_and_its_transpose_are_the_pseudo_inverse(spin: int, lmax: int) -> None:
-    size, sets = (lmax + 1) * (lmax + 2) // 2, 1 if spin == 0 else 2
-    # sqrt(w) makes the inner product of fields the plain one: the pseudo-inverse refers to it.
-    root = np.repeat(np.sqrt(np.repeat([1.0, 2.0], [lmax + 1, size - lmax - 1])), 2)
-    A = matrix(lambda a: sht.synthesis(a, spin=spin, lmax=lmax, **RINGS_OF_12), draw((sets, size))) / np.tile(
-        root, sets
-    )
-    expected = np.linalg.pinv(A, rcond=1e-8) / np.tile(root, sets)[:, None]
-
-    def solve(x: Any) -> Any:
-        return sht.pseudo_analysis(x, spin=spin, lmax=lmax, maxiter=500, epsilon=1e-12, **RINGS_OF_12)
-
-    def twin(x: Any) -> Any:
-        flat = jnp.asarray(expected) @ x.ravel()
-        return jax.lax.complex(flat[::2], flat[1::2]).reshape(sets, size)
-
-    assert_same_transpose(solve, twin, draw((sets, 36), float), 1e-8)
-
-
 @pytest.mark.parametrize(
     ("call", "shape", "dtype"),
     [

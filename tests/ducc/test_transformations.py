@@ -173,18 +173,16 @@ def transposed(f: Function, args: tuple[Any, ...]) -> Any:
 
 
 TRANSFORMATIONS: dict[str, Callable[[Function, tuple[Any, ...]], Any]] = {
-    "values": lambda f, args: f(*args),
     "vmap": lambda f, args: jax.vmap(f, -1, -1)(*stacked(args)),
     "vmap of the first": lambda f, args: jax.vmap(f, (-1, *(None,) * (len(args) - 1)))(*stacked(args[:1]), *args[1:]),
     "vmap of vmap": lambda f, args: jax.vmap(jax.vmap(f, -1, -1), 0)(*(jnp.stack([a, 2 * a]) for a in stacked(args))),
     "jvp": lambda f, args: jax.jvp(f, args, tangents(args)),
-    "grad": lambda f, args: gradient(f)(*args),
+    "grad of checkpoint": lambda f, args: gradient(jax.checkpoint(f))(*args),
     "vmap of grad": lambda f, args: jax.vmap(gradient(f), -1, -1)(*stacked(args)),
     "grad of vmap": lambda f, args: gradient(jax.vmap(f, -1, -1))(*stacked(args)),
     "jvp of grad": lambda f, args: jax.jvp(gradient(f), args, tangents(args)),
     "grad of grad": lambda f, args: second_gradient(f)(*args),
     "grad of scan": lambda f, args: jax.grad(scanned(f), tuple(range(len(args))))(*args),
-    "grad of checkpoint": lambda f, args: gradient(jax.checkpoint(f))(*args),
     "linear transpose": transposed,
 }
 
@@ -203,6 +201,21 @@ def test_transformation_equals_that_of_the_twin(case: Case, transformation: str)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_call_without_jit_equals_the_twin(case: Case) -> None:
     np.testing.assert_allclose(case.ours(*case.args), case.twin(*case.args), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.args[0] is COMPLEX], ids=lambda case: case.name)
+def test_batch_on_several_devices_is_not_gathered(case: Case) -> None:
+    devices = jax.devices()
+    assert len(devices) > 1, "conftest.py asks for several host devices"
+    mesh = jax.sharding.Mesh(np.array(devices), ("batch",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("batch"))
+    stack = jax.device_put(np.stack([COMPLEX * k for k in range(2 * len(devices))]), sharding)
+    batched = jax.jit(jax.vmap(lambda x: case.ours(x, *case.args[1:])))
+    assert "all-gather" not in str(batched.lower(stack).compile().as_text())
+    found = batched(stack)
+    assert found.sharding.spec[0] == "batch"
+    expected = np.stack([case.twin(x, *case.args[1:]) for x in np.asarray(stack)])
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
 GRID: dict[str, Any] = {"grid_shape": (4, 3), "periodicity": (3.0, 4.0), "fft_order": False, "verbosity": 0}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Seeded arrays that hide nothing: complex ones have imaginary parts, integers are not all zero, nothing is symmetric."""
+"""Seeded arrays that hide nothing: complex ones have imaginary parts, integers are not zero, nothing is symmetric."""
 
 from __future__ import annotations
 

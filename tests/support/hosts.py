@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
 from jaxbind import load_kwargs
 
 RNG = np.random.default_rng(20)
-BLOCKS = {(i, j): RNG.normal(size=shape) for (i, j), shape in {(0, 0): (4, 3), (0, 1): (4, 4), (1, 0): (2, 3), (1, 1): (2, 4)}.items()}
+BLOCKS = {(i, j): RNG.normal(size=(rows, columns)) for i, rows in enumerate((4, 2)) for j, columns in enumerate((3, 4))}
 MIXED = RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4))
 
 
@@ -25,7 +24,7 @@ def cumsum_t(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 
 def fourier(out: Any, args: Any, kwargs_dump: Any) -> None:
-    """y = F (w x) with the symmetric Fourier matrix F."""
+    """Compute y = F (w x) with the symmetric Fourier matrix F."""
     w, x = args
     out[0][...] = np.fft.fft(w * x)
 
@@ -105,7 +104,7 @@ def triple_t2(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 
 def wave(out: Any, args: Any, kwargs_dump: Any) -> None:
-    """y = x^n sin(z), n fixed and integer."""
+    """Compute y = x^n sin(z), n fixed and integer."""
     n, x, z = args
     out[0][...] = x**n * np.sin(z)
 

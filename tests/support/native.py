@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from jaxbind import load_kwargs
 
 Axes = tuple[tuple[int, ...], ...] | None
@@ -54,9 +53,12 @@ def describing(abstract: Callable[..., Any]) -> Callable[..., Any]:
     def native(*args: Any, batch_axes: Axes = None, **kwargs: Any) -> Any:
         held = batch_axes or ((),) * len(args)
         core = [
-            np.empty([n for i, n in enumerate(a.shape) if i not in h], a.dtype) for a, h in zip(args, held, strict=False)
+            np.empty([n for i, n in enumerate(a.shape) if i not in h], a.dtype)
+            for a, h in zip(args, held, strict=False)
         ]
         sizes = _batch_shape([a.shape for a in args], batch_axes)
-        return tuple(((*shape, *sizes), dtype, len(shape) + len(sizes) - 1) for shape, dtype in abstract(*core, **kwargs))
+        return tuple(
+            ((*shape, *sizes), dtype, len(shape) + len(sizes) - 1) for shape, dtype in abstract(*core, **kwargs)
+        )
 
     return native

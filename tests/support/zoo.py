@@ -8,13 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import jaxbind
 import numpy as np
 import pytest
 from support import hosts
 from support.arrays import draw
 from support.native import batching, describing
-
-import jaxbind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +36,9 @@ class Case:
     def freeze(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The operator or its twin as a function of the arguments that have derivatives."""
         return lambda *moving: function(*self.args[: self.fixed], *moving)
+
+
+C = np.complex128
 
 
 def like(*positions: int) -> Callable[..., Any]:
@@ -70,15 +72,14 @@ def _twin_blocks(a: Any, b: Any) -> Any:
 
 
 def _twin_convolve(p: Any, a: Any, b: Any) -> Any:
-    return (p * jnp.fft.ifft(jnp.fft.fft(a) * jnp.fft.fft(b)),)
+    return (p.astype(C) * jnp.fft.ifft(jnp.fft.fft(a) * jnp.fft.fft(b)),)
 
 
 def _twin_triple(a: Any, b: Any, c: Any) -> Any:
     return jnp.einsum("i,j,ij->i", a, b, c), jnp.einsum("i,i,i->", a, b[: a.shape[0]], c[:, 0])
 
 
-C = np.complex128
-# name: (f, f_T or derivative, abstract, abstract_T or abstract_reverse, fixed, twin, arguments)
+# Per operator: f; f_T or f_derivative; abstract; abstract_T or abstract_reverse; how many are fixed; twin; arguments.
 LINEAR: dict[str, tuple[Any, ...]] = {
     "cumsum": (hosts.cumsum, hosts.cumsum_t, like(0), like(0), 0, lambda x: (jnp.cumsum(x),), (draw(1, (5,)),)),
     "complex with fixed argument": (
@@ -87,7 +88,7 @@ LINEAR: dict[str, tuple[Any, ...]] = {
         like(1),
         like(1),
         1,
-        lambda w, x: (jnp.fft.fft(w * x),),
+        lambda w, x: (jnp.fft.fft(w.astype(C) * x),),
         (draw(1, (4,)), draw(2, (4,), C)),
     ),
     "two inputs, two outputs": (
@@ -145,7 +146,7 @@ NONLINEAR: dict[str, tuple[Any, ...]] = {
         like(1),
         like(1, 2),
         1,
-        lambda n, x, z: (x**n * jnp.sin(z),),
+        lambda n, x, z: (x ** n.astype(float) * jnp.sin(z),),
         (draw(1, (4,), np.int64), draw(2, (4,)), np.float64(0.7)),
     ),
     "nonlinear, two outputs": (
