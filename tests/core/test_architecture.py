@@ -39,8 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_kwargs": {"_errors"},
     "_errors": set(),
     "_jax_compat": set(),
-    "testing": {"_kwargs", "_testing"},
-    "_testing": {"_kwargs", "_testing"},
+    "testing": {"_checks"},
+    "_checks": {"_checks", "_kwargs"},
     "contrib": {"_errors", "jaxbind"},
 }
 

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import pytest
-from support import hosts, zoo
-
 from jaxbind import get_linear_call, get_nonlinear_call
+from support import hosts, zoo
 
 SAME = zoo.like(0)
 
@@ -85,3 +87,49 @@ def test_a_changed_record_is_another_operator() -> None:
 def test_repr_names_the_operator_and_its_kind() -> None:
     assert repr(_record(_linear())) == "<linear operator cumsum>"
     assert "<linear operator cumsum>" in str(jax.make_jaxpr(_linear())(1.0))
+
+
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda operator: pickle.loads(pickle.dumps(operator)),
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+@pytest.mark.parametrize(
+    "operator",
+    [
+        get_linear_call(hosts.cumsum, hosts.cumsum_t, hosts.same, hosts.same),
+        get_nonlinear_call(hosts.polar, (hosts.polar_jvp, hosts.polar_vjp), hosts.same, hosts.same),
+    ],
+    ids=["linear", "nonlinear"],
+)
+def test_a_copy_is_equal(operator: Any, how: str) -> None:
+    assert _record(COPIES[how](operator)) == _record(operator)
+
+
+class Scale:
+    """A host function that is an object with state."""
+
+    def __init__(self, factor: float) -> None:
+        self.factor = factor
+
+    def __call__(self, out: Any, args: Any, kwargs_dump: Any) -> None:
+        out[0][...] = self.factor * args[0]
+
+
+@pytest.mark.parametrize("how", ["deepcopy", "pickle"])
+def test_a_copied_object_is_a_function_of_its_own(how: str) -> None:
+    scale = Scale(2.0)
+    original = get_linear_call(scale, scale, hosts.same, hosts.same)
+    copied = COPIES[how](original)
+    _record(copied).f.call.factor = 5.0
+    assert (original(1.0)[0].item(), copied(1.0)[0].item()) == (2.0, 5.0)
+
+
+@pytest.mark.parametrize("hashable", [True, False])
+def test_two_objects_of_one_class_are_two_functions(hashable: bool) -> None:
+    kind = Scale if hashable else type("Unhashable", (Scale,), {"__hash__": None})
+    found = [get_linear_call(kind(k), kind(k), SAME, SAME)(1.0)[0].item() for k in (2.0, 3.0)]
+    assert found == [2.0, 3.0]

@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support import zoo
-
 from jaxbind import get_linear_call, get_nonlinear_call
+from support import zoo
 
 SAME = zoo.like(0)
 X = jnp.arange(1.0, 4.0)
@@ -40,6 +39,10 @@ def returns_value(out: Any, args: Any, kwargs_dump: Any) -> Any:
 
 def raises(out: Any, args: Any, kwargs_dump: Any) -> None:
     raise LookupError("no such table")
+
+
+def raises_undecodable(out: Any, args: Any, kwargs_dump: Any) -> None:
+    raise OSError("no file " + b"caf\xe9".decode(errors="surrogateescape") + " \0.")
 
 
 def wrong_shape(out: Any, args: Any, kwargs_dump: Any) -> None:
@@ -73,7 +76,11 @@ BINDING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "f_T is no function": (lambda: linear(f_t="x"), TypeError, ["host: f_T has type str", "expected a function"]),
     "abstract is no function": (lambda: linear(abstract=()), TypeError, ["host: abstract has type tuple"]),
     "abstract_T is no function": (lambda: linear(abstract_t=None), TypeError, ["host: abstract_T has type NoneType"]),
-    "only f_T is a sequence": (lambda: linear(f_t=(host,)), ValueError, ["host: only one of f_T and abstract_T", "both or none"]),
+    "only f_T is a sequence": (
+        lambda: linear(f_t=(host,)),
+        ValueError,
+        ["host: only one of f_T and abstract_T", "both or none"],
+    ),
     "f_T and abstract_T differ in length": (
         lambda: linear(f_t=(host, host), abstract_t=(SAME,)),
         ValueError,
@@ -89,14 +96,22 @@ BINDING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
         TypeError,
         ["host: f_T has type NoneType"],
     ),
-    "negative fixed count": (lambda: linear(first_n_args_fixed=-1), ValueError, ["host: first_n_args_fixed is -1", ">= 0"]),
+    "negative fixed count": (
+        lambda: linear(first_n_args_fixed=-1),
+        ValueError,
+        ["host: first_n_args_fixed is -1", ">= 0"],
+    ),
     "fixed count is no number": (lambda: linear(first_n_args_fixed="1"), ValueError, ["first_n_args_fixed is '1'"]),
     "f_derivative is no pair": (
         lambda: get_nonlinear_call(host, (host,), SAME, SAME),
         TypeError,
         ["f_derivative is", "a tuple (jvp, vjp)", "None"],
     ),
-    "vjp is no function": (lambda: get_nonlinear_call(host, (host, 1), SAME, SAME), TypeError, ["f_derivative[1] has type int"]),
+    "vjp is no function": (
+        lambda: get_nonlinear_call(host, (host, 1), SAME, SAME),
+        TypeError,
+        ["f_derivative[1] has type int"],
+    ),
     "abstract_reverse is missing": (
         lambda: get_nonlinear_call(host, (host, host), SAME),
         TypeError,
@@ -104,7 +119,7 @@ BINDING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     ),
 }
 CALLING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
-    "no arguments": (lambda: linear()(), TypeError, ["host: called with 0 arguments", "expected at least one"]),
+    "no arguments": (linear(), TypeError, ["host: called with 0 arguments", "expected at least one"]),
     "only fixed arguments": (
         lambda: linear(first_n_args_fixed=1)(X),
         TypeError,
@@ -118,19 +133,35 @@ CALLING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
     "a list as argument": (lambda: linear()([1.0, 2.0]), TypeError, ["host: argument 0 has type list", "jnp.asarray"]),
     "a string as argument": (lambda: linear()(X, "x"), TypeError, ["host: argument 1 has type str"]),
     "None as argument": (lambda: linear()(X, None), TypeError, ["host: argument 1 has type NoneType"]),
+    "strings": (lambda: linear()(X, np.array(["a"])), TypeError, ["host: argument 1 has type ndarray and dtype <U1"]),
+    "objects": (lambda: linear()(np.array([None])), TypeError, ["host: argument 0 has type ndarray and dtype object"]),
+    "dates": (lambda: linear()(np.array(["2020"], "M8[s]")), TypeError, ["host: argument 0", "datetime64[s]"]),
+    "long doubles": (lambda: linear()(np.ones(2, np.longdouble)), TypeError, ["host: argument 0", "expected an array"]),
     "batch_axes as keyword": (
         lambda: linear(func_can_batch=True)(X, batch_axes=None),
         TypeError,
         ["host: keyword argument 'batch_axes'", "Rename it"],
     ),
-    "abstract returns None": (lambda: linear(abstract=describe(None))(X), TypeError, ["host: abstract returned None", "(shape, dtype)"]),
-    "abstract describes nothing": (lambda: linear(abstract=describe(()))(X), TypeError, ["host: abstract described no output"]),
+    "abstract returns None": (
+        lambda: linear(abstract=describe(None))(X),
+        TypeError,
+        ["host: abstract returned None", "(shape, dtype)"],
+    ),
+    "abstract describes nothing": (
+        lambda: linear(abstract=describe(()))(X),
+        TypeError,
+        ["host: abstract described no output"],
+    ),
     "abstract forgets the comma": (
         lambda: linear(abstract=describe(((3,), np.float64)))(X),
         TypeError,
         ["host: abstract returned (3,) for output 0", "trailing comma"],
     ),
-    "abstract gives a number": (lambda: linear(abstract=describe((7,)))(X), TypeError, ["abstract returned 7 for output 0"]),
+    "abstract gives a number": (
+        lambda: linear(abstract=describe((7,)))(X),
+        TypeError,
+        ["abstract returned 7 for output 0"],
+    ),
     "abstract gives a wrong dtype": (
         lambda: linear(abstract=describe((((3,), "float99"),)))(X),
         TypeError,
@@ -146,6 +177,11 @@ CALLING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
         lambda: linear(abstract=describe((((3, -1), np.float64),)))(X),
         TypeError,
         ["host: abstract gave output 0 the shape (3, -1)"],
+    ),
+    "abstract gives a size that no machine has": (
+        lambda: linear(abstract=describe((((2**70,), np.float64),)))(X),
+        TypeError,
+        ["host: abstract gave output 0 the shape (1180591620717411303424,)"],
     ),
     "abstract gives a size that is no integer": (
         lambda: linear(abstract=describe((((3.5,), np.float64),)))(X),
@@ -163,7 +199,12 @@ DIFFERENTIATING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]]
     "derivative of a fixed argument": (
         lambda: grad(linear(first_n_args_fixed=1), X, X),
         TypeError,
-        ["host: cannot differentiate with respect to argument 0", "the first 1 arguments are", "Close over it", "fixed_derivative"],
+        [
+            "host: cannot differentiate with respect to argument 0",
+            "the first 1 arguments are",
+            "Close over it",
+            "fixed_derivative",
+        ],
     ),
     "transpose with respect to a fixed argument": (
         lambda: jax.linear_transpose(lambda p: linear(first_n_args_fixed=1)(p, X)[0], X)(X),
@@ -208,7 +249,14 @@ DIFFERENTIATING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]]
 }
 RUNNING: dict[str, tuple[Any, list[str]]] = {
     "raises": (raises, ["raises: the host function raised LookupError: no such table", "Traceback", "in raises"]),
-    "returns a value": (returns_value, ["returns_value: the host function returned a value of type ndarray", "out[0][...] = result"]),
+    "raises undecodable text": (
+        raises_undecodable,
+        ["raises_undecodable: the host function", "OSError: no file caf"],
+    ),
+    "returns a value": (
+        returns_value,
+        ["returns_value: the host function returned a value of type ndarray", "out[0][...] = result"],
+    ),
     "writes a wrong shape": (wrong_shape, ["wrong_shape: the host function raised ValueError", "(7,)", "(3,)"]),
     "assigns to the tuple": (assigns_tuple, ["assigns_tuple: the host function raised TypeError", "item assignment"]),
     "keeps an argument": (keeps, ["keeps: the host function kept a reference to args[0]", "args[0].copy()"]),
@@ -225,7 +273,9 @@ def test_message_of_a_mistake_seen_before_running(mistake: str) -> None:
     assert [f for f in fragments if f not in str(caught.value)] == [], str(caught.value)
 
 
-@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit, lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x]))], ids=["eager", "jit", "vmap"])
+@pytest.mark.parametrize(
+    "wrap", [lambda f: f, jax.jit, lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x]))], ids=["eager", "jit", "vmap"]
+)
 @pytest.mark.parametrize("mistake", RUNNING)
 def test_message_of_a_mistake_inside_a_host_function(mistake: str, wrap: Any) -> None:
     function, fragments = RUNNING[mistake]

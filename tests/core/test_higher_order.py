@@ -8,12 +8,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jaxbind
 import pytest
 from support import zoo
 from support.arrays import draw_like
 from support.oracles import assert_close, gradient_norm, loss
-
-import jaxbind
 
 Function = Callable[..., Any]
 

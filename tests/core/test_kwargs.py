@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import collections
+import dataclasses
+import decimal
 import fractions
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import hypothesis
 import hypothesis.strategies as st
@@ -12,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
 from jaxbind import get_linear_call, load_kwargs
 from jaxbind._kwargs import Kwargs
 
@@ -37,6 +41,20 @@ keep = get_linear_call(_keep, _keep, _abstract, _abstract)
 
 class Token:
     """An object without encoding."""
+
+
+class Pair(NamedTuple):
+    """A value without encoding that may hold others."""
+
+    order: Any
+    scale: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The same as a dataclass."""
+
+    order: Any
 
 
 VALUES: dict[str, Any] = {
@@ -137,7 +155,9 @@ def test_mutable_values_are_captured_at_the_call() -> None:
     assert received[-1] == {"option": [1]}
 
 
-@pytest.mark.parametrize(("left", "right"), [(1, 1.0), (1, True), (0.0, -0.0), ((1,), [1]), ("1", 1), (np.float32(1), 1.0)])
+@pytest.mark.parametrize(
+    ("left", "right"), [(1, 1.0), (1, True), (0.0, -0.0), ((1,), [1]), ("1", 1), (np.float32(1), 1.0)]
+)
 def test_values_of_different_type_are_different(left: Any, right: Any) -> None:
     assert Kwargs.make({"x": left}) != Kwargs.make({"x": right})
 
@@ -154,13 +174,50 @@ def test_objects_without_encoding_are_compared_by_themselves() -> None:
     assert Kwargs.make({"x": fractions.Fraction(1, 3)}) == Kwargs.make({"x": fractions.Fraction(2, 6)})
 
 
-@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}], ids=["plain", "list", "dict"])
+EQUAL: list[tuple[Any, ...]] = [
+    (Pair(1), Pair(1.0), Pair(True)),
+    (Options(0.0), Options(-0.0)),
+    (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
+]
+
+
+@pytest.mark.parametrize("values", EQUAL, ids=lambda values: type(values[0]).__name__)
+def test_objects_that_are_equal_but_not_alike_arrive_as_they_are(values: tuple[Any, ...]) -> None:
+    received.clear()
+    for value in values:
+        jax.block_until_ready(keep(1.0, option=value))
+    assert [repr(r["option"]) for r in received] == [repr(value) for value in values]
+
+
+HIDING: dict[str, Callable[[Any], Any]] = {
+    "plain": lambda x: x,
+    "list": lambda x: [x],
+    "dict": lambda x: {"a": (x,)},
+    "named tuple": Pair,
+    "ordered dict": lambda x: collections.OrderedDict(a=x),
+    "dataclass": Options,
+    "partial": lambda x: functools.partial(max, x),
+    "list in a dataclass": lambda x: Options([Pair(1, x)]),
+}
+
+
+@pytest.mark.parametrize("wrap", HIDING.values(), ids=list(HIDING))
 def test_tracers_and_arrays_are_refused(wrap: Any) -> None:
     message = r"_keep: keyword argument 'option' is or contains a JAX array.*Pass arrays positionally"
     with pytest.raises(TypeError, match=message):
         keep(1.0, option=wrap(jnp.ones(2)))
     with pytest.raises(TypeError, match=message):
         jax.jit(lambda x: keep(x, option=wrap(x)))(1.0)
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize("value", [10**5000, LOOP], ids=["long integer", "list that holds itself"])
+def test_what_cannot_be_encoded_is_an_error_that_names_the_operator(value: Any) -> None:
+    with pytest.raises(TypeError, match=r"_keep: a keyword argument cannot be encoded .*Pass something smaller"):
+        keep(1.0, option=value)
 
 
 def test_load_kwargs_says_what_it_wants() -> None:

@@ -47,7 +47,9 @@ print(compiled(jnp.ones(2)).tolist())
     assert run(MAKE + program) == "[2.0, 2.0]\n"
 
 
-@pytest.mark.parametrize("use", ["op", "op(1.0)", "jax.jit(lambda x: op(x)[0])(1.0)", "jax.grad(lambda x: op(x)[0])(1.0)"])
+@pytest.mark.parametrize(
+    "use", ["op", "op(1.0)", "jax.jit(lambda x: op(x)[0])(1.0)", "jax.grad(lambda x: op(x)[0])(1.0)"]
+)
 def test_functions_are_freed_when_nobody_needs_them(use: str) -> None:
     program = f"""
 def once(i):
@@ -165,5 +167,3 @@ with warnings.catch_warnings(record=True) as caught:
 print([str(w.message) for w in caught if "jaxbind-core" in str(w.message)])
 """
     assert "pip uninstall jaxbind jaxbind-core" in run(program, preamble=preamble)
-
-

@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxbind import get_linear_call, load_kwargs
 from support import native
 from support.arrays import draw
 from support.oracles import assert_close
-
-from jaxbind import get_linear_call, load_kwargs
 
 Seen = list[tuple[Any, ...]]
 

@@ -8,12 +8,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
-from support.oracles import assert_close
-
 import jaxbind
 import jaxbind.jaxbind
+import numpy as np
 from jaxbind import get_linear_call, get_nonlinear_call, load_kwargs
+from support.oracles import assert_close
 
 
 def mul(out: Any, args: Any, kwargs_dump: Any) -> None:
@@ -33,7 +32,9 @@ def mul_t(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 
 def test_a_multilinear_operator_with_a_partial_of_its_keywords() -> None:
-    operator = functools.partial(get_linear_call(mul, (mul_t, mul_t), mul_abstract, (mul_abstract, mul_abstract)), scale=3.0)
+    operator = functools.partial(
+        get_linear_call(mul, (mul_t, mul_t), mul_abstract, (mul_abstract, mul_abstract)), scale=3.0
+    )
     x, y = jnp.arange(3.0), jnp.arange(1.0, 4.0)
     result = operator(x, y)
     assert isinstance(result, list)

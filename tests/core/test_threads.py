@@ -12,10 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxbind import get_linear_call
 from support import hosts, zoo
 from support.process import run
-
-from jaxbind import get_linear_call
 
 SAME = zoo.like(0)
 
@@ -99,7 +98,9 @@ def test_an_error_in_one_thread_leaves_the_others_alone() -> None:
         assert list(pool.map(work, values)) == ["negative" if v < 0 else v for v in values]
 
 
-@pytest.mark.parametrize("around", ["op(1.0)", "jax.jit(lambda x: op(x)[0])(1.0)", "jax.vmap(lambda x: op(x)[0])(np.ones(9))"])
+@pytest.mark.parametrize(
+    "around", ["op(1.0)", "jax.jit(lambda x: op(x)[0])(1.0)", "jax.vmap(lambda x: op(x)[0])(np.ones(9))"]
+)
 def test_an_interrupt_ends_the_program(around: str) -> None:
     program = f"""
 calls = []

@@ -41,7 +41,7 @@ def _sum_t(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 def _sum_rule(primals: Any, tangents: Any, count: int) -> Any:
     (p, x), (dp,) = primals, tangents
-    return (1j * dp * fourier(p, jnp.arange(count) * x, count=count)[0],)
+    return (1j * dp.astype(complex) * fourier(p, jnp.arange(count, dtype=complex) * x, count=count)[0],)
 
 
 fourier = get_linear_call(
@@ -71,7 +71,7 @@ def _weighted_t2(out: Any, args: Any, kwargs_dump: Any) -> None:
 
 def _weighted_rule(primals: Any, tangents: Any, count: int) -> Any:
     (p, w, x), (dp,) = primals, tangents
-    return (1j * dp * weighted(p, w, jnp.arange(count) * x, count=count)[0],)
+    return (1j * dp.astype(complex) * weighted(p, w, jnp.arange(count, dtype=complex) * x, count=count)[0],)
 
 
 weighted = get_linear_call(
@@ -85,7 +85,7 @@ weighted = get_linear_call(
 
 
 def _twin(p: jax.Array, x: jax.Array) -> jax.Array:
-    return jnp.exp(1j * jnp.outer(p, jnp.arange(x.shape[0]))) @ x
+    return jnp.exp(1j * jnp.outer(p.astype(complex), jnp.arange(x.shape[0], dtype=complex))) @ x
 
 
 def _sin(out: Any, args: Any, kwargs_dump: Any) -> None:

@@ -25,7 +25,7 @@ def test_cotangent_of_one_output_alone(case: zoo.Case) -> None:
     primals = tuple(case.args[i] for i in case.moving)
     for k in range(len(case.twin(*map(jnp.asarray, case.args)))):
         (out, pull), (_, pull_twin) = (
-            jax.vjp(lambda *xs, f=f: case.freeze(f)(*xs)[k], *primals) for f in (case.call, case.twin)
+            jax.vjp(lambda *xs, f=f, k=k: case.freeze(f)(*xs)[k], *primals) for f in (case.call, case.twin)
         )
         cotangent = jnp.asarray(draw_like(30 + k, out))
         assert_close(pull(cotangent), pull_twin(cotangent))

@@ -15,7 +15,7 @@ from support.oracles import assert_close
 WAYS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
     "eager": lambda f: f,
     "jit": jax.jit,
-    "jit of jit": lambda f: jax.jit(lambda *args: jax.jit(f)(*args)),
+    "jit of jit": lambda f: jax.jit(jax.jit(f)),
     "checkpoint": jax.checkpoint,
     "ahead of time": lambda f: lambda *args: jax.jit(f).lower(*args).compile()(*args),
     "cond": lambda f: lambda *args: jax.lax.cond(jnp.sum(args[-1].real) < 1e9, f, f, *args),

@@ -82,9 +82,7 @@ def test_gradient_of_a_batch_sums_over_shared_arguments(case: zoo.Case) -> None:
 @zoo.every()
 def test_batch_of_gradients(case: zoo.Case) -> None:
     args, nest = _spread(case, [{len(case.args) - 1: 0}, {case.fixed: 0}], [3, 2])
-    found, expected = (
-        nest(jax.grad(loss(f), case.moving))(*map(jnp.asarray, args)) for f in (case.call, case.twin)
-    )
+    found, expected = (nest(jax.grad(loss(f), case.moving))(*map(jnp.asarray, args)) for f in (case.call, case.twin))
     assert_close(found, expected)
 
 
@@ -125,6 +123,7 @@ def test_unmapped_arguments_are_not_copied_per_element() -> None:
     assert [e.primitive.name for e in program.eqns] == ["jaxbind_call"]
 
 
+@hypothesis.settings(max_examples=30)
 @hypothesis.given(data=st.data(), case=st.sampled_from(zoo.ALL))
 def test_any_nesting(data: st.DataObject, case: zoo.Case) -> None:
     ranks = [np.ndim(a) for a in case.args]

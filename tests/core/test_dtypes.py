@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every dtype that JAX has on CPU, and every kind of shape."""
+"""Every dtype that JAX has on CPU arrives in the host function and comes back; others are refused by name."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxbind import get_linear_call
 from support.arrays import draw
 from support.oracles import assert_close
-
-from jaxbind import get_linear_call
 
 DTYPES = [
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -56,41 +55,14 @@ def test_packed_dtype_is_refused_by_name(name: str) -> None:
         reverse(jnp.ones(4, jnp.dtype(name)))
 
 
+@pytest.mark.parametrize("dtype", [">f8", ">i4", ">c8"])
+def test_foreign_byte_order_is_converted(dtype: str) -> None:
+    x = draw(1, (5,)).astype(dtype)
+    found = np.asarray(reverse(x)[0])
+    assert found.dtype == x.dtype.newbyteorder("=")
+    assert found.tolist() == x[::-1].tolist()
+
+
 def test_random_keys_are_refused_by_name() -> None:
     with pytest.raises(TypeError, match=r"_reverse: argument 0 has dtype key<fry>"):
         reverse(jax.random.key(0))
-
-
-def _double(out: Any, args: Any, kwargs_dump: Any) -> None:
-    out[0][...] = 2 * args[0]
-    assert args[0].flags.c_contiguous
-    assert out[0].flags.c_contiguous
-    assert not args[0].flags.writeable
-
-
-double = get_linear_call(_double, _double, lambda x: ((x.shape, x.dtype),), lambda x: ((x.shape, x.dtype),))
-
-
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (2, 3, 4, 5), (1, 1, 1), (100_000,)])
-@pytest.mark.parametrize("batch", [None, 0, 1, 2])
-def test_shape(shape: tuple[int, ...], batch: int | None) -> None:
-    x = jnp.asarray(draw(1, shape if batch is None else (batch, *shape)))
-    function = jax.jit((lambda f: f if batch is None else jax.vmap(f))(lambda x: double(x)[0]))
-    assert_close(function(x), 2 * x)
-    assert_close(jax.grad(lambda x: jnp.sum(function(x) ** 2))(x), 8 * x)
-
-
-def test_transposed_and_strided_inputs_arrive_in_row_major_order() -> None:
-    x = jnp.asarray(draw(1, (4, 6)))
-    assert_close(jax.jit(lambda x: double(x.T[::2, ::-1])[0])(x), 2 * x.T[::2, ::-1])
-
-
-def test_inputs_are_protected_and_outputs_are_not_shared() -> None:
-    def write(out: Any, args: Any, kwargs_dump: Any) -> None:
-        args[0][...] = 0.0
-
-    bad = get_linear_call(write, write, lambda x: ((x.shape, x.dtype),), lambda x: ((x.shape, x.dtype),))
-    x = jnp.arange(3.0)
-    with pytest.raises(Exception, match="write: the host function raised ValueError: assignment destination is read-only"):
-        jax.block_until_ready(bad(x))
-    assert_close(x, jnp.arange(3.0))

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The documentation: every program and every block of Python in it runs, shows what it claims, and misses nothing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+from jaxbind import _bridge
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "gallery"} & set(page.relative_to(DOCS).parts))
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+INCLUDED = re.compile(r"^```\{run-program\} (\S+)", re.MULTILINE)
+
+# Program -> what it must print. Each compares its numbers with an independent calculation itself, and fails if they
+# differ; the lines here are what its page says of it.
+CLAIMS = {
+    "how-to/programs/batch_natively.py": [r"shape \(2, 8, 3, 5\), batch_axes \(\(2, 0\),\)"],
+    "how-to/programs/bind_a_c_library.py": [r"gradient \[0.125 0.25 +0.5 +1. +\]"],
+    "how-to/programs/bind_a_multilinear_function.py": [r"third derivative \(3, 3, 2\)"],
+    "how-to/programs/check_an_operator.py": [r"fft: 0 of \d+ checks failed", r"FAIL +transpose .*"],
+    "how-to/programs/debug_a_call.py": [r"ValueError: window of 7 on 5 points", r"line \d+, in smooth"],
+    "how-to/programs/export_and_cache.py": [r"values +\[\[1.0, 3.0, 6.0\]", r"cache: False\n.*\n.*cache: True"],
+    "how-to/programs/fixed_arguments.py": [
+        r"cannot differentiate with respect to argument 0",
+        r"positions \[1. 5. 9.\]",
+    ],
+    "how-to/programs/from_pure_callback.py": [r"before .* first order only", r"after .* second order too"],
+    "how-to/programs/move_from_jaxbind_1.py": [r"\[0. 2. 4.\] \[0. 4. 8.\]"],
+    "how-to/programs/second_derivatives.py": [r"zeros \[2.40482556 5.52007811 8.65372791\]"],
+    "how-to/programs/shard_a_batch.py": [r"devices 4, calls .* 8\n", r"over all devices: True"],
+    "how-to/programs/use_a_scipy_solver.py": [r"Hessian in A +\(3, 6, 3, 6\)"],
+    "reference/programs/batch_axes.py": [r"f_T shapes \(2, 3\) \(5, 2\), batch_axes \(\(\), \(0,\)\)"],
+    "explanation/programs/one_call.py": [r"custom_call @jaxbind_call_v1", r"memory of x: True\n.*memory of y:  True"],
+    "explanation/programs/real_and_complex.py": [r"real to complex: .*\ncomplex to real"],
+    "tutorials/first_operator.py": [
+        r"\[3.439 2.71 +1.9 +1. +\]",
+        r"must fill `out` and return None",
+        r"'tuple' object does not support item assignment",
+        r"assignment destination is read-only",
+        r"kept a reference to args\[0\]",
+        r"from shape \(5,\) into shape \(4,\)",
+        r"with the trailing comma",
+        r"argument 0 has type list",
+        r"keyword argument 'decay' is or contains a JAX array",
+    ],
+}
+
+
+@functools.cache
+def output(program: str, folder: Path) -> str:
+    """Run a program as a reader would, in an empty folder; once, however many claims are checked."""
+    finished = start(folder, program)
+    printed, errors = finished.communicate(timeout=300)
+    assert finished.returncode == 0, errors
+    return printed
+
+
+def start(folder: Path, program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """Start a program of the documentation without what the tests' own environment asks of JAX."""
+    inherited = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    return subprocess.Popen(
+        [sys.executable, str(DOCS / program), *arguments],
+        cwd=folder,
+        env=inherited | {"MPLBACKEND": "agg"} | environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the programs run."""
+    return tmp_path_factory.mktemp("documentation")
+
+
+@pytest.mark.parametrize("program", CLAIMS)
+def test_program_shows_what_its_page_claims(program: str, folder: Path) -> None:
+    printed = output(program, folder)
+    assert [claim for claim in CLAIMS[program] if not re.search(claim, printed)] == [], printed
+
+
+def test_every_program_is_tested() -> None:
+    found = {*DOCS.glob("*/programs/*.py"), *DOCS.glob("tutorials/*.py")}
+    assert {path.relative_to(DOCS).as_posix() for path in found} == set(CLAIMS)
+
+
+def test_every_program_is_on_a_page() -> None:
+    shown = {(page.parent / name).resolve() for page in PAGES for name in INCLUDED.findall(page.read_text())}
+    assert shown >= set(DOCS.glob("*/programs/*.py"))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if BLOCK.search(page.read_text())],
+    ids=lambda page: page.relative_to(DOCS).as_posix(),
+)
+def test_blocks_of_a_page_run(page: Path, folder: Path) -> None:
+    runner = [sys.executable, str(ROOT / "tools/run_readme.py"), str(page)]
+    finished = subprocess.run(runner, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert finished.returncode == 0, finished.stderr
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "index.md" or p.parent != DOCS], ids=lambda p: p.stem)
+def test_a_page_opens_with_what_its_reader_will_be_able_to_do(page: Path) -> None:
+    title, _, opening, *_ = page.read_text().splitlines()
+    assert title.startswith("# ")
+    assert opening.startswith("After this page you ")
+
+
+def test_one_program_is_split_over_the_processes_of_a_cluster_job(folder: Path) -> None:
+    slurm = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+    program = "how-to/programs/shard_a_batch.py"
+    ranks = [{"SLURM_PROCID": rank, "SLURM_LOCALID": rank} for rank in "01"]
+    processes = [start(folder, program, "--job", **slurm, **rank) for rank in ranks]
+    outputs = [process.communicate(timeout=180) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    for printed, _ in outputs:
+        assert "devices 2, calls of the host function in this process 4" in printed
+        assert "over all devices: True" in printed
+
+
+def message_parts() -> dict[str, str]:
+    """Function of `jaxbind._errors` -> the longest piece of its text that does not depend on the case."""
+    tree = ast.parse((ROOT / "packages/jaxbind-core/src/jaxbind/_errors.py").read_text())
+    parts = {}
+    for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+        code = function.body[1:] if ast.get_docstring(function) else function.body
+        pieces = [
+            c.value for s in code for c in ast.walk(s) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+        ]
+        if "raise" in function.name or function.name.startswith(("spell", "describe")):
+            continue
+        parts[function.name] = max(pieces, key=len, default="")
+    return parts
+
+
+@pytest.mark.parametrize(("function", "part"), message_parts().items())
+def test_every_message_is_in_the_catalogue(function: str, part: str) -> None:
+    catalogue = " ".join((DOCS / "reference/errors.md").read_text().split())
+    assert " ".join(part.split()) in catalogue, function
+
+
+def test_dtypes_are_those_of_the_bridge() -> None:
+    page = (DOCS / "reference/conventions.md").read_text()
+    listed = page.split("## Dtypes")[1].split("\n64-bit")[0]
+    known = {name for name in re.findall(r"`(\w+)`", listed) if hasattr(ml_dtypes, name) or name in np.sctypeDict}
+    assert known == set(_bridge.viewable_dtypes())
