@@ -109,6 +109,14 @@ def rows_abstract(x: Any, batch_axes: Any = None) -> Any:
     return ((x.shape, x.dtype, batch_axes[0][-1] if batch_axes else None),)
 
 
+def product(out: Any, args: Any, kwargs_dump: Any) -> None:
+    out[0][...] = args[0] * args[1]
+
+
+def product_t(out: Any, args: Any, kwargs_dump: Any) -> None:
+    out[0][...] = out[1][...] = args[0]
+
+
 calls = [0]
 
 
@@ -133,9 +141,9 @@ PLANTED: dict[str, tuple[Callable[[], Any], tuple[Any, ...], str, str]] = {
     ),
     "nonlinear as linear": (lambda: _linear(square, square), (REAL,), "linear in argument 0", "Is f nonlinear"),
     "bilinear as linear": (
-        lambda: get_linear_call(hosts.polar_vjp, hosts.polar, zoo.like(0, 1), zoo.like(0, 0), first_n_args_fixed=1),
-        (REAL, REAL, REAL, REAL),
-        "linear in argument 1, 2, 3",
+        lambda: get_linear_call(product, product_t, SAME, zoo.like(0, 0)),
+        (REAL, REAL),
+        "linear in argument 0, 1",
         "linear in each argument alone",
     ),
     "wrong jvp": (
@@ -180,6 +188,12 @@ PLANTED: dict[str, tuple[Callable[[], Any], tuple[Any, ...], str, str]] = {
         (REAL,),
         "vmap of argument 0 along axis 0",
         "honour batch_axes",
+    ),
+    "wrong dtype in abstract_T": (
+        lambda: get_linear_call(copies, copies, SAME, lambda c: ((c.shape, np.float32),)),
+        (REAL,),
+        "derivatives can be checked",
+        "cotangent of type float32[4]; expected float64[4]",
     ),
     "hidden state": (lambda: _linear(counts, counts), (REAL,), "a second call gives the same", "global state"),
 }
