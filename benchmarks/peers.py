@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,7 +13,7 @@ FOLDER = Path(__file__).resolve().parent.parent / ".nox" / "peers"
 
 
 def interpreter(*requirements: str) -> str:
-    """The interpreter of an environment with our Python and JAX, and these packages.
+    """The interpreter of an environment with our Python, JAX and NumPy, and these packages.
 
     Parameters
     ----------
@@ -24,13 +25,20 @@ def interpreter(*requirements: str) -> str:
     str
         Path of its Python.
     """
-    name = "-".join([*requirements, f"jax{version('jax')}", f"py{sys.version_info[0]}{sys.version_info[1]}"])
-    folder = FOLDER / name.replace("=", "")
+    pins = [f"{name}=={version(name)}" for name in ("jax", "jaxlib", "numpy")]
+    python_version = "py" + ".".join(map(str, sys.version_info[:3]))
+    folder = FOLDER / "-".join([*requirements, *pins, python_version]).replace("==", "")
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
-        print(f"Making an environment with {', '.join(requirements)} ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        pins = [f"jax=={version('jax')}", f"jaxlib=={version('jaxlib')}", f"numpy=={version('numpy')}"]
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *pins, *requirements], check=True)
+        print(f"Making an environment with {', '.join(requirements)} ...", file=sys.stderr, flush=True)
+        if importlib.util.find_spec("uv"):
+            uv = [sys.executable, "-m", "uv"]
+            create = [*uv, "venv", "--quiet", "--clear", "-p", sys.executable]
+            install = [*uv, "pip", "install", "--quiet", "--compile-bytecode", "-p", str(python)]
+        else:
+            create = [sys.executable, "-m", "venv", "--clear"]
+            install = [str(python), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*create, str(folder)], check=True)
+        subprocess.run([*install, *pins, *requirements], check=True)
         (folder / "complete").touch()
     return str(python)

@@ -12,6 +12,7 @@ import hypothesis
 import jax
 
 jax.config.update("jax_enable_x64", True)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # Deterministic: a failure on one machine is a failure on all. Compiling makes the first example slow.
 hypothesis.settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)

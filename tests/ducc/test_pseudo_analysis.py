@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxbind_ducc import pointing, sht
-from support.sphere import assert_close, assert_same_transpose, draw, field, weights
+from support.sphere import assert_close, assert_same_transpose, draw, field, places, weights
 
 RINGS: dict[str, Any] = {"theta": [0.5, 1.5, 2.5], "nphi": [12] * 3, "phi0": [0.1] * 3, "ringstart": [0, 12, 24]}
 RING_POINTS = np.stack([np.repeat(RINGS["theta"], 12), 0.1 + np.tile(np.arange(12), 3) * np.pi / 6], 1)
@@ -80,6 +80,22 @@ def test_derivatives_in_the_points_are_those_of_the_pseudo_inverse(spin: int, lm
 
     found = orders(lambda loc, x: pointing.pseudo_analysis_general(x, loc, spin=spin, lmax=lmax, **SOLVER))
     assert_close(found, orders(lambda loc, x: best_fit(loc, x, spin, lmax)), 1e-6)
+
+
+@pytest.mark.parametrize("spin", [0, 2])
+def test_other_layouts_hold_the_same_coefficients_and_zeros(spin: int) -> None:
+    layout: dict[str, Any] = {"lmax": 3, "mmax": 2, "mstart": [0, 15, 4], "lstride": 2}
+    held = [place for _, _, place in places(3, 2, layout["mstart"], 2)]
+    maps = 1 if spin == 0 else 2
+    for call in (
+        lambda **storage: sht.pseudo_analysis(draw((maps, 36), float), spin=spin, **SOLVER, **RINGS, **storage),
+        lambda **storage: pointing.pseudo_analysis_general(
+            draw((maps, 20), float), POINTS, spin=spin, **SOLVER, **storage
+        ),
+    ):
+        spread = np.array(call(ncoeff=30, **layout))
+        assert_close(spread[:, held], call(lmax=3, mmax=2))
+        assert not np.any(np.delete(spread, held, axis=1))
 
 
 def test_batches_are_loops() -> None:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxbind_ducc import sht
+from jaxbind_ducc import _azimuth, _rings, sht
 from support.sphere import (
     adjoint_field,
     assert_close,
@@ -211,6 +211,13 @@ def test_leg2map_is_an_explicit_sum_and_map2leg_its_adjoint(rings: dict[str, Any
 
     assert_same_transpose(lambda leg: sht.leg2map(leg, npix=NPIX, **rings), twin, draw((2, len(rings["nphi"]), 3)))
     assert_same_transpose(lambda x: sht.map2leg(x, mmax=2, **rings), adjoint_twin, draw((2, NPIX), float))
+
+
+def test_maps_that_held_something_else_are_filled_between_the_rings() -> None:
+    maps, rings = np.full((1, 2, NPIX), np.nan), _rings.checked("leg2map", RINGS["gaps"])
+    _azimuth._fill_maps(maps, draw((1, 2, 3, 3)), geometry=tuple(rings), mmax=2, npix=NPIX, nthreads=1)
+    assert np.all(np.isfinite(maps))
+    assert not np.any(maps[..., 8])
 
 
 def test_the_two_halves_make_a_synthesis() -> None:

@@ -33,6 +33,11 @@ def _at(array: Any, axes: tuple[int, ...], index: tuple[int, ...]) -> Any:
     return array[tuple(where)]
 
 
+def _without(array: Any, axes: tuple[int, ...]) -> Any:
+    """An array like one batch element of an argument."""
+    return np.empty([size for axis, size in enumerate(array.shape) if axis not in axes], array.dtype)
+
+
 def batching(host: Callable[..., None]) -> Callable[..., None]:
     """A host function that loops over the batch itself."""
 
@@ -52,13 +57,9 @@ def describing(abstract: Callable[..., Any]) -> Callable[..., Any]:
 
     def native(*args: Any, batch_axes: Axes = None, **kwargs: Any) -> Any:
         held = batch_axes or ((),) * len(args)
-        core = [
-            np.empty([n for i, n in enumerate(a.shape) if i not in h], a.dtype)
-            for a, h in zip(args, held, strict=False)
-        ]
+        core = [_without(a, h) for a, h in zip(args, held, strict=False)]
         sizes = _batch_shape([a.shape for a in args], batch_axes)
-        return tuple(
-            ((*shape, *sizes), dtype, len(shape) + len(sizes) - 1) for shape, dtype in abstract(*core, **kwargs)
-        )
+        outputs = abstract(*core, **kwargs)
+        return tuple(((*shape, *sizes), dtype, len(shape) + len(sizes) - 1) for shape, dtype in outputs)
 
     return native

@@ -90,14 +90,25 @@ def count(lmax: int, mmax: int) -> int:
     return (mmax + 1) * (lmax + 1) - mmax * (mmax + 1) // 2
 
 
+def contiguous(lmax: int, mmax: int) -> Layout:
+    """The default layout, without gaps."""
+    return Layout(lmax, mmax, None, 1, count(lmax, mmax))
+
+
+@functools.lru_cache(maxsize=8)
+def places(layout: Layout) -> IntArray:
+    """Index of every coefficient, in the order of the contiguous layout."""
+    runs = [s + np.arange(m, layout.lmax + 1) * layout.lstride for m, s in enumerate(layout.starts())]
+    return np.concatenate(runs)
+
+
 @functools.lru_cache(maxsize=8)
 def degrees_and_orders(layout: Layout) -> tuple[IntArray, IntArray]:
     """Degree l and order m of every entry of the array; -1 for entries that hold no coefficient."""
     l_of, m_of = np.full((2, layout.size), -1)
-    for m, start in enumerate(layout.starts()):
-        held = start + np.arange(m, layout.lmax + 1) * layout.lstride
-        l_of[held] = np.arange(m, layout.lmax + 1)
-        m_of[held] = m
+    held = places(layout)
+    l_of[held] = np.concatenate([np.arange(m, layout.lmax + 1) for m in range(layout.mmax + 1)])
+    m_of[held] = np.repeat(np.arange(layout.mmax + 1), layout.lmax + 1 - np.arange(layout.mmax + 1))
     for found in (l_of, m_of):
         found.flags.writeable = False
     return l_of, m_of

@@ -35,14 +35,9 @@ import jaxbind
 import numpy as np
 
 from jaxbind_ducc import _alm_layout, _dtypes, _threads
-from jaxbind_ducc._alm_layout import Layout
+from jaxbind_ducc._alm_layout import contiguous
 from jaxbind_ducc._bind import Shapes, batched_shapes, over_batch
 from jaxbind_ducc._real_pairing import adjoint_to_transpose
-
-
-def layout(lmax: int, mmax: int) -> Layout:
-    """The contiguous storage of coefficients."""
-    return Layout(lmax, mmax, None, 1, _alm_layout.count(lmax, mmax))
 
 
 class _Convolver:
@@ -117,7 +112,7 @@ def _interpol_sky_transpose(outs: Any, ptg: Any, blm: Any, c: Any, **options: An
         for k, planes in convolver.planes():
             for component, beam in zip(slm, b, strict=True):
                 convolver.update(component, beam, k, planes)
-    adjoint_to_transpose(outs[0], layout(options["lmax"], options["lmax"]))
+    adjoint_to_transpose(outs[0], contiguous(options["lmax"], options["lmax"]))
 
 
 @over_batch(fixed=1)
@@ -127,7 +122,7 @@ def _interpol_beam_transpose(outs: Any, ptg: Any, slm: Any, c: Any, **options: A
         return
     lmax, kmax = options["lmax"], options["kmax"]
     convolver = _Convolver(ptg, c.dtype, **options)
-    beams, skies = layout(lmax, kmax), layout(lmax, lmax)
+    beams, skies = contiguous(lmax, kmax), contiguous(lmax, lmax)
     degrees, orders = _alm_layout.degrees_and_orders(skies)
     weighted = slm * np.where(orders > 0, 2, 1).astype(c.dtype)
     for blm, s, y in zip(outs[0], weighted, c, strict=True):
@@ -154,12 +149,12 @@ def _signal_shape(ptg: Any, slm: Any, blm: Any, **_: Any) -> Shapes:
 
 @batched_shapes
 def _sky_shape(ptg: Any, blm: Any, c: Any, *, lmax: int, **_: Any) -> Shapes:
-    return (((blm.shape[0], layout(lmax, lmax).size), blm.dtype),)
+    return (((blm.shape[0], contiguous(lmax, lmax).size), blm.dtype),)
 
 
 @batched_shapes
 def _beam_shape(ptg: Any, slm: Any, c: Any, *, lmax: int, kmax: int, **_: Any) -> Shapes:
-    return (((slm.shape[0], layout(lmax, kmax).size), slm.dtype),)
+    return (((slm.shape[0], contiguous(lmax, kmax).size), slm.dtype),)
 
 
 def _change(primals: tuple[Any, ...], tangents: tuple[Any, ...], **options: Any) -> tuple[jax.Array]:
@@ -173,7 +168,7 @@ def _change(primals: tuple[Any, ...], tangents: tuple[Any, ...], **options: Any)
         return interpol_operator(ptg, s, b, **options)[0]
 
     def about_z(a: Any, mmax: int) -> Any:
-        return jnp.asarray(1j * _alm_layout.degrees_and_orders(layout(lmax, mmax))[1], a.dtype) * a
+        return jnp.asarray(1j * _alm_layout.degrees_and_orders(contiguous(lmax, mmax))[1], a.dtype) * a
 
     about_x, about_y = _transverse(slm, lmax)
     azimuth = ptg[:, 1].astype(real)
@@ -198,7 +193,7 @@ def _transverse(alm: Any, lmax: int) -> tuple[jax.Array, jax.Array]:
 @functools.lru_cache(maxsize=4)
 def _neighbours(lmax: int) -> tuple[Any, ...]:
     """Places of (l, m - 1) and (l, m + 1), the ladder factors from there, and where m = 0."""
-    degrees, orders = _alm_layout.degrees_and_orders(layout(lmax, lmax))
+    degrees, orders = _alm_layout.degrees_and_orders(contiguous(lmax, lmax))
     zonal = orders == 0
     up, down = (np.sqrt((degrees + s * orders) * (degrees - s * orders + 1.0)) for s in (1, -1))
     below, above = np.abs(orders - 1), orders + 1  # Order -1 is taken from order 1.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Maps whose adjoint synthesis fits coefficients best: the solver that ducc0 has no counterpart of.
+"""Least squares between maps and coefficients: a call of ducc0's solver, and the solver that it has no counterpart of.
 
-Conjugate gradients on the normal equations (CGLS; A. Bjorck, Numerical Methods for Least Squares Problems, SIAM 1996,
-sect. 7.4) for ``min |A' x - a|`` with the norm of fields on the side of a. They begin at 0, and so end at the solution
-of smallest norm, the pseudo-inverse of A'.
+The latter finds maps whose adjoint synthesis fits coefficients best: conjugate gradients on the normal equations (CGLS;
+A. Bjorck, Numerical Methods for Least Squares Problems, SIAM 1996, sect. 7.4) for ``min |A' x - a|`` with the norm of
+fields on the side of a. They begin at 0, and so end at the solution of smallest norm, the pseudo-inverse of A'.
 """
 
 from __future__ import annotations
@@ -18,6 +18,31 @@ from jaxbind_ducc import _alm_layout, _errors
 from jaxbind_ducc._alm_layout import Layout
 
 Operator = Callable[[Any], Any]
+
+
+def fill(alm: Any, layout: Layout, solver: Callable[..., Any], **arguments: Any) -> None:
+    """Fill an array of coefficients by a solver of ducc0.
+
+    Parameters
+    ----------
+    alm
+        Where the coefficients go, in some layout.
+    layout
+        That layout.
+    solver
+        `ducc0.sht.pseudo_analysis` or `ducc0.sht.pseudo_analysis_general`.
+    arguments
+        Its other arguments.
+    """
+    compact = _alm_layout.contiguous(layout.lmax, layout.mmax)
+    if compact == layout:
+        solver(alm=alm, lmax=layout.lmax, mmax=layout.mmax, **arguments)
+        return
+    # In other layouts ducc0 0.42 iterates on uninitialised memory where there is no coefficient, and returns it.
+    found = np.zeros((*alm.shape[:-1], compact.size), alm.dtype)
+    solver(alm=found, lmax=layout.lmax, mmax=layout.mmax, **arguments)
+    alm[...] = 0
+    alm[..., _alm_layout.places(layout)] = found
 
 
 def solve(

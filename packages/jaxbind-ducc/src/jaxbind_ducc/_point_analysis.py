@@ -34,16 +34,15 @@ def _pseudo_analysis_general(
     outs: Any, loc: Any, maps: Any, *, layout: Any, spin: int, nthreads: int, **solver: Any
 ) -> None:
     storage = Layout(*layout)
-    outs[0][...] = 0
     if not len(loc):
+        outs[0][...] = 0
         return
     points, beyond = _point_transforms.on_sphere(loc)
     if spin % 2 and beyond is not None:
         maps = np.where(beyond, -maps, maps)
-    solver |= storage.arguments() | {"spin": spin, "loc": points}
-    solver["nthreads"] = _point_transforms.threads(storage, loc, nthreads)
+    solver |= {"spin": spin, "loc": points, "nthreads": _point_transforms.threads(storage, loc, nthreads)}
     for alm, one in zip(outs[0], maps, strict=True):
-        ducc0.sht.pseudo_analysis_general(map=one, alm=alm, **solver)
+        _least_squares.fill(alm, storage, ducc0.sht.pseudo_analysis_general, map=one, **solver)
 
 
 @over_batch(fixed=1)

@@ -27,10 +27,8 @@ from jaxbind_ducc._rings import Rings
 @over_batch()
 def _pseudo_analysis(outs: Any, maps: Any, *, layout: Any, geometry: Any, npix: int, **solver: Any) -> None:
     storage = Layout(*layout)
-    if storage.has_gaps:
-        outs[0][...] = 0
     solver["nthreads"] = _threads_for(storage, geometry, maps, solver["nthreads"])
-    ducc0.sht.pseudo_analysis(map=maps, alm=outs[0], **storage.arguments(), **Rings(*geometry).arguments(), **solver)
+    _least_squares.fill(outs[0], storage, ducc0.sht.pseudo_analysis, map=maps, **Rings(*geometry).arguments(), **solver)
 
 
 @over_batch()

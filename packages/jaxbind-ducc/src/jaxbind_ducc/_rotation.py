@@ -27,7 +27,6 @@ import jaxbind
 import numpy as np
 
 from jaxbind_ducc import _alm_layout, _arguments, _errors, _threads
-from jaxbind_ducc._alm_layout import Layout
 from jaxbind_ducc._bind import Shapes, batched_shapes, over_batch
 from jaxbind_ducc._real_pairing import adjoint_to_transpose, transpose_to_adjoint
 
@@ -50,9 +49,9 @@ def _rotate_alm(outs: Any, angles: Any, alm: Any, **static: Any) -> None:
 def _rotate_alm_transpose(
     outs: Any, angles: Any, c: Any, *, lmax: int, mmax_in: int, mmax_out: int, nthreads: int
 ) -> None:
-    cotangent = transpose_to_adjoint(c, _layout(lmax, mmax_out))
+    cotangent = transpose_to_adjoint(c, _alm_layout.contiguous(lmax, mmax_out))
     _rotate(outs[0], cotangent, [-angle for angle in reversed(angles)], lmax, mmax_out, mmax_in, nthreads)
-    adjoint_to_transpose(outs[0], _layout(lmax, mmax_in))
+    adjoint_to_transpose(outs[0], _alm_layout.contiguous(lmax, mmax_in))
 
 
 @batched_shapes
@@ -63,10 +62,6 @@ def _rotated_shape(angles: Any, alm: Any, *, lmax: int, mmax_out: int, **_: Any)
 @batched_shapes
 def _original_shape(angles: Any, c: Any, *, lmax: int, mmax_in: int, **_: Any) -> Shapes:
     return (((_alm_layout.count(lmax, mmax_in),), c.dtype),)
-
-
-def _layout(lmax: int, mmax: int) -> Layout:
-    return Layout(lmax, mmax, None, 1, _alm_layout.count(lmax, mmax))
 
 
 def _change(
@@ -83,7 +78,7 @@ def _change(
         return _rotate_operator(jnp.stack(angles), a, **static)[0]
 
     def turned(a: Any, mmax: int) -> Any:
-        orders = _alm_layout.degrees_and_orders(_layout(lmax, mmax))[1]
+        orders = _alm_layout.degrees_and_orders(_alm_layout.contiguous(lmax, mmax))[1]
         return jnp.asarray(-1j * orders, a.dtype) * a
 
     cut = {"mmax_in": mmax_in, "mmax_out": mmax_out}

@@ -156,7 +156,7 @@ def deinterpol(
     signal = _arguments.checked_array("deinterpol", "signal", signal, "real", (ptg.shape[0],))
     if blm.ndim != 2:
         raise _errors.bad_shape("deinterpol", "blm", blm, "two dimensions", "Use jax.vmap for several beams")
-    skies = _convolver.layout(lmax, lmax)
+    skies = _alm_layout.contiguous(lmax, lmax)
     sky = jax.ShapeDtypeStruct((blm.shape[0], skies.size), blm.dtype)
     shares = jnp.asarray(np.where(_alm_layout.degrees_and_orders(skies)[1] > 0, 0.5, 1.0), blm.dtype)
 
