@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The compiled bridge between XLA and host functions."""
 
+
+
 def handler() -> object:
     """The FFI handler, for jax.ffi.register_ffi_target."""
 
