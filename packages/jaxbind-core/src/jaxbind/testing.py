@@ -30,7 +30,7 @@ def check_operator(
 ) -> Report:
     """Check everything about an operator that can be checked from example inputs.
 
-    Use it in a test, once for each operator that you bind. It runs the operator some dozens of times: take small inputs.
+    Use it in a test, once for each operator that you bind. It runs the operator some dozens of times: keep inputs small.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def check_operator(
     Notes
     -----
     With the pairing ``<a, b> = Re sum_k a_k b_k`` (no conjugation) the transpose of a linear operator fulfils
-    ``<c, A x> = <A^T c, x>``. If inputs and outputs are all complex the imaginary part has to agree too; between real
-    and complex arrays JAX's own convention is the one with the real part. Derivatives are compared with central
-    differences, and the reverse mode with the forward mode by the same pairing.
+    ``<c, A x> = <A^T c, x>``. That is JAX's convention for maps between real and complex arrays and for maps that are
+    linear over the real numbers only; for complex linear ones it implies that the imaginary parts agree. Derivatives
+    are compared with central differences, and the reverse mode with the forward mode by the same pairing.
 
     The host functions are called directly as well, with outputs poisoned in two ways, to see that every element is
     written, that no input is changed, and that nothing of the buffers is kept.
