@@ -30,7 +30,7 @@ def check_operator(
 ) -> Report:
     """Check everything about an operator that can be checked from example inputs.
 
-    Use it in a test, once for each operator that you bind. It runs the operator some dozens of times: keep inputs small.
+    Use it in a test, once for each operator that you bind. It runs the operator some dozens of times: small inputs do.
 
     Parameters
     ----------
