@@ -34,16 +34,16 @@ def main() -> None:
     for axis, (label, title) in zip(axes, PANELS.items(), strict=True):
         for position, way in enumerate(ways):
             if way not in rows[label]:
-                axis.text(0.12, position, "no batching rule", va="center", fontsize=8, color="#8a8f98")
+                axis.text(0.12, position, "not available", va="center", fontsize=8, color="#8a8f98")
                 continue
             value = rows[label][way]["median"]
             axis.barh(position, value, color=COLOURS[way], height=0.7)
-            axis.text(
-                value * 1.15, position, f"{value:.2g} µs" if value < 10 else f"{value:.0f} µs", va="center", fontsize=9
-            )
+            text = f"{value:.2f}" if value < 1 else f"{value:.1f}" if value < 10 else f"{value:.0f}"
+            axis.text(value * 1.15, position, f"{text} µs", va="center", fontsize=9)
         axis.set_title(title, fontsize=10)
         axis.set_xscale("log")
         axis.set_xlim(0.1, 1500)
+        axis.xaxis.set_major_formatter("{x:g}")
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].set_yticks(range(len(ways)), ways)
     machine, versions = result["machine"], result["versions"]["ours"]

@@ -6,8 +6,10 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -40,7 +42,7 @@ myst_heading_anchors = 3
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Host": "Host", "Rule": "Rule", "Abstract": "Abstract"}
+autodoc_type_aliases = {name: name for name in ("Abstract", "ArrayLike", "Axes", "Host", "Options", "Rule")}
 python_maximum_signature_line_length = 80
 napoleon_numpy_docstring = True
 napoleon_google_docstring = False
@@ -75,3 +77,14 @@ pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def spell_aliases(app: Any, what: str, name: str, obj: Any, options: Any, signature: str, result: str) -> Any:
+    """Write the name of a type alias where autodoc writes how it refers to one."""
+    del app, what, name, obj, options
+    return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
+
+
+def setup(app: Any) -> None:
+    """Connect what is defined here."""
+    app.connect("autodoc-process-signature", spell_aliases)

@@ -69,8 +69,8 @@ def record(out: Arrays, args: Arrays, kwargs_dump: Any) -> None:
 
 
 # %%
-# 2. **Its transpose.** A linear function is a matrix :math:`A`, although nobody writes it down; reverse-mode
-#    differentiation multiplies with :math:`A^T`. Here ``A[t, s] = decay ** (t - s)`` for ``t >= s``. The transpose has
+# 2. **Its transpose.** A linear function is a matrix ``A``, although nobody writes it down; reverse-mode
+#    differentiation multiplies with ``A^T``. Here ``A[t, s] = decay ** (t - s)`` for ``t >= s``. The transpose has
 #    the two times exchanged: the same recursion, run backward in time.
 
 
@@ -117,7 +117,7 @@ batch = jnp.stack([x, 10 * x])
 print(jax.vmap(op)(batch)[0])
 
 # %%
-# **Differentiable,** in forward and reverse mode and to every order. The gradient of ``sum(y)`` is :math:`A^T 1`:
+# **Differentiable,** in forward and reverse mode and to every order. The gradient of ``sum(y)`` is ``A^T 1``:
 
 print(jax.grad(lambda x: op(x)[0].sum())(x))
 print(jax.hessian(lambda x: jnp.sum(op(x)[0] ** 2))(x).round(2))

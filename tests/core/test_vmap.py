@@ -79,6 +79,14 @@ def test_gradient_of_a_batch_sums_over_shared_arguments(case: zoo.Case) -> None:
         assert_close(found, expected)
 
 
+@zoo.every("linear", "multilinear")
+def test_gradient_of_a_nested_batch(case: zoo.Case) -> None:
+    everything = dict.fromkeys(range(len(case.args)), 0)
+    args, nest = _spread(case, [everything, dict.fromkeys(everything, -1)], [3, 2])
+    found, expected = (jax.grad(loss(nest(f)), case.moving)(*map(jnp.asarray, args)) for f in (case.call, case.twin))
+    assert_close(found, expected)
+
+
 @zoo.every()
 def test_batch_of_gradients(case: zoo.Case) -> None:
     args, nest = _spread(case, [{len(case.args) - 1: 0}, {case.fixed: 0}], [3, 2])

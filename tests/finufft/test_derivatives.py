@@ -68,7 +68,9 @@ def _checkpointed(function: Function, args: tuple[Any, ...]) -> Any:
 def _scanned(function: Function, args: tuple[Any, ...]) -> Any:
     def total(*args: Any) -> Any:
         steps = jnp.linspace(0.5, 1.5, 3)
-        return jax.lax.scan(lambda sum_, s: (sum_ + _value(function)(args[0], s * args[1], *args[2:]), None), 0.0, steps)[0]
+        return jax.lax.scan(
+            lambda sum_, s: (sum_ + _value(function)(args[0], s * args[1], *args[2:]), None), 0.0, steps
+        )[0]
 
     return jax.jit(jax.grad(total, _everything(args)))(*args)
 
@@ -107,7 +109,9 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("problem", "derivative"), CASES, ids=lambda value: name(value) if isinstance(value, Problem) else value.__name__[1:]
+    ("problem", "derivative"),
+    CASES,
+    ids=lambda value: name(value) if isinstance(value, Problem) else value.__name__[1:],
 )
 def test_derivative_is_that_of_the_direct_sum(problem: Problem, derivative: Callable[..., Any]) -> None:
     args = problem.arguments(count=4, targets=3)

@@ -116,7 +116,10 @@ def test_plain_options_hold_for_both_directions(opts: Opts | None) -> None:
 def test_transpose_runs_with_the_options_of_its_direction(kind: int, options: list[dict[str, Any]]) -> None:
     nested = NestedOpts(forward=Opts(maxbatchsize=1), backward=Opts(maxbatchsize=2))
     source, *rest = Problem(kind, 1).arguments()
-    functions: dict[int, Any] = {1: lambda c: nufft1(7, c, *rest, opts=nested), 2: lambda c: nufft2(c, *rest, opts=nested)}
+    functions: dict[int, Any] = {
+        1: lambda c: nufft1(7, c, *rest, opts=nested),
+        2: lambda c: nufft2(c, *rest, opts=nested),
+    }
     functions[3] = lambda c: nufft3(c, *rest, opts=nested)
     jax.block_until_ready(jax.grad(lambda c: jnp.sum(jnp.abs(functions[kind](c)) ** 2))(source))
     back = {1: 2, 2: 1, 3: 3}[kind]
@@ -134,10 +137,10 @@ def test_order_of_the_modes_is_the_same_in_both_directions(kind: int, argnum: in
         transform = nufft1 if kind == 1 else nufft2
         return transform(*(((7,),) if kind == 1 else ()), *args, iflag=1, eps=1e-12, opts=nested)
 
-    found, expected = (
-        jax.grad(lambda *args: jnp.sum(jnp.abs(f(*args)) ** 2 * jnp.arange(f(*args).size).astype(float)), argnum)(*args)
-        for f in (fast, problem.direct)
-    )
+    def weighted(f: Any) -> Any:
+        return lambda *args: jnp.sum(jnp.abs(f(*args)) ** 2 * jnp.arange(f(*args).size).astype(float))
+
+    found, expected = (jax.grad(weighted(f), argnum)(*args) for f in (fast, problem.direct))
     assert_close(found, expected, 1e-9)
 
 

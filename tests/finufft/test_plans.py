@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import gc
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ import jaxbind_finufft
 import numpy as np
 import pytest
 from jaxbind_finufft import _plan_cache, nufft1, nufft2, nufft3
+from jaxbind_finufft.options import Opts
 from support import process
 from support.arrays import draw
 from support.nonuniform import PROBLEMS, Problem, distance, name
@@ -59,25 +61,26 @@ def test_equal_points_are_recognised_by_their_contents(count: int) -> None:
 @pytest.mark.parametrize("axis", [0, 1])
 def test_points_that_differ_in_the_last_bit_are_other_points(axis: int, position: int) -> None:
     points = [_points(0), _points(1)]
-    first = _run(*points, eps=1e-14)
+    _run(*points, eps=1e-14)
+    points = [p.copy() for p in points]
     points[axis][position] = np.nextafter(points[axis][position], 10)
     second = _run(*points, eps=1e-14)
     assert _counts()[0] == 0
-    assert not np.array_equal(first, second)
     jaxbind_finufft.set_plan_cache_limit(0)
     np.testing.assert_array_equal(second, _run(*points, eps=1e-14))
 
 
 def test_large_points_that_differ_in_one_element_are_other_points() -> None:
     points = _points(0, 300_000)
+    options: dict[str, Any] = {"count": 300_000, "opts": Opts(nthreads=1)}  # two threads add in any order
     for _ in range(3):
-        _run(points, count=300_000)
+        _run(points, **options)
     assert _counts()[0] == 1
     points[123_457] += 1e-3
-    changed = _run(points, count=300_000)
+    changed = _run(points, **options)
     assert _counts()[0] == 1
     jaxbind_finufft.set_plan_cache_limit(0)
-    np.testing.assert_array_equal(changed, _run(points, count=300_000))
+    np.testing.assert_array_equal(changed, _run(points, **options))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS, ids=name)
@@ -97,7 +100,7 @@ def test_results_are_the_same_with_and_without_reuse(problem: Problem) -> None:
         lambda c, x: nufft1(8, c, x),
         lambda c, x: nufft1(9, c, x, iflag=-1),
         lambda c, x: nufft1(9, c, x, eps=1e-7),
-        lambda c, x: nufft1(9, c, x, opts=jaxbind_finufft.options.Opts(modeord=True)),
+        lambda c, x: nufft1(9, c, x, opts=Opts(modeord=True)),
         lambda c, x: nufft1(9, c.astype(np.complex64), x.astype(np.float32)),
         lambda c, x: nufft1(9, np.stack([c, c]), x),
         lambda c, x: nufft1(9, c[:25], x[:25]),
@@ -204,6 +207,7 @@ def test_cache_can_be_cleared_and_switched_off() -> None:
     assert _counts() == (0, 0, 3, 0)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and settings of the GNU C library")
 def test_estimated_size_is_near_the_true_one() -> None:
     program = """
 from jaxbind_finufft import nufft1, plan_cache_info
@@ -217,14 +221,14 @@ def fill(seeds):
         x = np.random.default_rng(seed).uniform(-3, 3, (2, 40_000))
         for _ in range(2):
             nufft1((32, 32), x[0] + 1j, *x).block_until_ready()
-        x *= 2
 
-fill(range(20, 22))
+fill(range(40))  # what compiling left behind is used up
 start, before = used(), plan_cache_info().nbytes
-fill(range(20))
+fill(range(40, 80))
 print((used() - start) / (plan_cache_info().nbytes - before))
 """
-    assert 0.6 < float(process.run(program)) < 1.4
+    # Arrays that are given back leave the process at once, so that only those that are kept are seen.
+    assert 0.8 < float(process.run(program, MALLOC_MMAP_THRESHOLD_="65536")) < 1.2
 
 
 def test_points_beyond_what_fits_into_memory_are_an_error_and_the_next_call_works() -> None:

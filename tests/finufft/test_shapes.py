@@ -69,8 +69,11 @@ def _aligned(array: Any, own: int, batch: tuple[int, ...]) -> Any:
 def test_leading_axes_are_a_loop_in_few_calls(leading: Any, problem: Problem, transforms: list[int]) -> None:
     source_axes, point_axes, target_axes, expected_calls = leading
     if problem.kind != 3:
-        target_axes, expected_calls = (), next(
-            calls for s, p, t, calls in LEADING if (s, p) == (source_axes, point_axes) or (s, p, t) == leading[:3]
+        target_axes, expected_calls = (
+            (),
+            next(
+                calls for s, p, t, calls in LEADING if (s, p) == (source_axes, point_axes) or (s, p, t) == leading[:3]
+            ),
         )
     source = draw(0, (*source_axes, *(problem.sizes if problem.kind == 2 else (M,))), complex)
     points = [draw(1 + a, (*point_axes, M)) for a in range(problem.ndim)]

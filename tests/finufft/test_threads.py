@@ -85,7 +85,14 @@ def test_environment_without_a_number_is_ignored(value: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    "more", [(2_000, 100, 2, 1e-6, 1), (1_000, 400, 2, 1e-6, 1), (1_000, 100, 3, 1e-6, 1), (1_000, 100, 2, 1e-9, 1), (1_000, 100, 2, 1e-6, 2)]
+    "more",
+    [
+        (2_000, 100, 2, 1e-6, 1),
+        (1_000, 400, 2, 1e-6, 1),
+        (1_000, 100, 3, 1e-6, 1),
+        (1_000, 100, 2, 1e-9, 1),
+        (1_000, 100, 2, 1e-6, 2),
+    ],
 )
 def test_work_grows_with_everything(more: Any) -> None:
     assert _threads.work(*more) > 1.2 * _threads.work(1_000, 100, 2, 1e-6, 1)

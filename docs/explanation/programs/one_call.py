@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxbind import get_linear_call, load_kwargs
 
+Arrays = tuple[np.ndarray, ...]
 addresses = []
 
 
-def scale(out: tuple[np.ndarray, ...], args: tuple[np.ndarray, ...], kwargs_dump: Any) -> None:
+def scale(out: Arrays, args: Arrays, kwargs_dump: Any) -> None:
     """Multiply by a factor, and note where the arrays are."""
     addresses.append((args[0].ctypes.data, out[0].ctypes.data))
     np.multiply(args[0], load_kwargs(kwargs_dump)["factor"], out=out[0])

@@ -83,8 +83,9 @@ class _Settings:
     def check(self, points: Sequence[Any]) -> None:
         """Refuse NaN and infinite points: FINUFFT spreads NaN everywhere, or crashes in type 3."""
         for name, p in zip(self.names, points, strict=True):
-            # One pass without temporary arrays: the sum is not finite if an element is not.
-            if not math.isfinite(p.sum()):
+            with np.errstate(all="ignore"):  # one pass without temporary arrays, whose overflow is no error
+                total = p.sum()
+            if not math.isfinite(total):
                 bad = int(np.count_nonzero(~np.isfinite(p)))
                 if bad:
                     raise _errors.not_finite(self.operator, name, p, bad)

@@ -207,7 +207,9 @@ def _call(
     for name, array in zip(names, (source, *points), strict=True):
         if not hasattr(array, "dtype") and not hasattr(array, "__jax_array__"):
             raise _errors.bad_array(operator, name, array)
-    forward, backward = _static_options(operator, kind, opts)
+    if not isinstance(opts, (Opts, NestedOpts, type(None))):
+        raise _errors.bad_type(operator, "opts", opts, "options.Opts or NestedOpts", "Make it with options.Opts")
+    forward, backward = _static_options(kind, opts)
     accuracy = _accuracy.checked_eps(operator, eps)
     upsampfac = dict(forward).get("upsampfac", 0.0)
     if accuracy < _accuracy.ALWAYS_REACHED or upsampfac:
@@ -237,10 +239,8 @@ def _checked_sign(operator: str, iflag: Any) -> int:
 
 
 @functools.lru_cache(maxsize=64)
-def _static_options(operator: str, kind: int, opts: Options) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _static_options(kind: int, opts: Options) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Options of the transform and of its transpose, as numbers."""
-    if not isinstance(opts, (Opts, NestedOpts, type(None))):
-        raise _errors.bad_type(operator, "opts", opts, "options.Opts or NestedOpts", "Make it with options.Opts")
     there, back = unpack_opts(opts, kind, True), unpack_opts(opts, {1: 2, 2: 1, 3: 3}[kind], False)
     forward, backward = dict(there.changed()), dict(back.changed())
     backward.pop("modeord", None)
