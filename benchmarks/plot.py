@@ -34,7 +34,7 @@ def main() -> None:
     for axis, (label, title) in zip(axes, PANELS.items(), strict=True):
         for position, way in enumerate(ways):
             if way not in rows[label]:
-                axis.text(0.12, position, "not available", va="center", fontsize=8, color="#8a8f98")
+                axis.text(0.12, position, "not measured", va="center", fontsize=8, color="#8a8f98")
                 continue
             value = rows[label][way]["median"]
             axis.barh(position, value, color=COLOURS[way], height=0.7)

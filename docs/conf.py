@@ -85,6 +85,21 @@ def spell_aliases(app: Any, what: str, name: str, obj: Any, options: Any, signat
     return tuple(text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text) for text in (signature, result))
 
 
+def mark_formulas(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Let formulas that a docstring indents stand as they are written: below a colon, in a module below any line."""
+    del app, name, obj, options
+    depth = [len(line) - len(line.lstrip()) for line in lines]
+    for i in reversed(range(len(lines) - 2)):
+        indented = not lines[i + 1].strip() and lines[i + 2].strip() and depth[i + 2] >= depth[i] + 4
+        if not indented or not lines[i].strip() or lines[i].lstrip().startswith((":", "..", "- ")):
+            continue
+        if re.search(r"[^:]:$", lines[i]):
+            lines[i] += ":"
+        elif what == "module" and depth[i] == 0:
+            lines[i + 1 : i + 1] = ["", "::"]
+
+
 def setup(app: Any) -> None:
     """Connect what is defined here."""
+    app.connect("autodoc-process-docstring", mark_formulas)
     app.connect("autodoc-process-signature", spell_aliases)

@@ -67,10 +67,10 @@ def _checkpointed(function: Function, args: tuple[Any, ...]) -> Any:
 
 def _scanned(function: Function, args: tuple[Any, ...]) -> Any:
     def total(*args: Any) -> Any:
-        steps = jnp.linspace(0.5, 1.5, 3)
-        return jax.lax.scan(
-            lambda sum_, s: (sum_ + _value(function)(args[0], s * args[1], *args[2:]), None), 0.0, steps
-        )[0]
+        def step(sum_: Any, s: Any) -> Any:
+            return sum_ + _value(function)(args[0], s * args[1], *args[2:]), None
+
+        return jax.lax.scan(step, 0.0, jnp.linspace(0.5, 1.5, 3))[0]
 
     return jax.jit(jax.grad(total, _everything(args)))(*args)
 

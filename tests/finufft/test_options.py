@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import finufft
@@ -79,8 +80,7 @@ def test_options_of_speed_change_no_value(problem: Problem, field: str) -> None:
 @pytest.mark.parametrize("kind", [1, 2, 3])
 def test_defaults_are_finuffts(kind: int, options: list[dict[str, Any]]) -> None:
     problem = Problem(kind, 1)
-    args = problem.arguments()
-    jax.block_until_ready(problem.fast()(*args))
+    jax.block_until_ready(problem.fast(1e-6)(*problem.arguments()))
     assert options == [{"type": kind, "showwarn": 0, "nthreads": 1}]
 
 
@@ -116,12 +116,8 @@ def test_plain_options_hold_for_both_directions(opts: Opts | None) -> None:
 def test_transpose_runs_with_the_options_of_its_direction(kind: int, options: list[dict[str, Any]]) -> None:
     nested = NestedOpts(forward=Opts(maxbatchsize=1), backward=Opts(maxbatchsize=2))
     source, *rest = Problem(kind, 1).arguments()
-    functions: dict[int, Any] = {
-        1: lambda c: nufft1(7, c, *rest, opts=nested),
-        2: lambda c: nufft2(c, *rest, opts=nested),
-    }
-    functions[3] = lambda c: nufft3(c, *rest, opts=nested)
-    jax.block_until_ready(jax.grad(lambda c: jnp.sum(jnp.abs(functions[kind](c)) ** 2))(source))
+    function = {1: functools.partial(nufft1, 7), 2: nufft2, 3: nufft3}[kind]
+    jax.block_until_ready(jax.grad(lambda c: jnp.sum(jnp.abs(function(c, *rest, opts=nested)) ** 2))(source))
     back = {1: 2, 2: 1, 3: 3}[kind]
     assert [(o["type"], o["maxbatchsize"]) for o in options] == [(kind, 1), (back, 2)]
 

@@ -12,8 +12,8 @@ import os
 
 # Operations, as `work` counts them, that each thread must get; one takes some 0.4 ns. Measured on two cores with
 # FINUFFT 2.5, fastest of 300 runs with one thread and with two: 0.10 and 0.18 ms for 1,000 points on 32 x 32 modes
-# (0.3 million operations), 0.74 and 0.94 ms for 10,000 on 64 x 64 (2 million). When other programs want the cores too, a second
-# thread waits for a time slice of the system, and the median of the same runs was 4 ms and more.
+# (0.3 million operations), 0.74 and 0.94 ms for 10,000 on 64 x 64 (2 million). When other programs want the cores too,
+# a second thread waits for a time slice of the system, and the median of the same runs was 4 ms and more.
 WORTH_A_THREAD = 5_000_000
 
 

@@ -79,7 +79,7 @@ def nufft1(
     Examples
     --------
     >>> modes = nufft1(4, jnp.array([1.0, 1.0]), jnp.array([0.0, jnp.pi]))  # k = -2, -1, 0, 1
-    >>> modes.real.round(4).tolist()
+    >>> abs(modes).round(4).tolist()
     [2.0, 0.0, 2.0, 0.0]
     """
     _ndim("nufft1", 1, len(points))
