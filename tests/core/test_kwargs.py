@@ -146,6 +146,19 @@ def test_what_a_host_function_changes_is_not_seen_by_the_next_call() -> None:
     assert seen == ["{'a': 1, 'b': [1], 'c': {'k': {2}}}"] * 2
 
 
+def test_a_keyword_that_a_host_function_pops_is_there_in_the_next_call() -> None:
+    seen = []
+
+    def pop(out: Any, args: Any, kwargs_dump: Any) -> None:
+        seen.append(load_kwargs(kwargs_dump).pop("a", None))
+        out[0][...] = args[0]
+
+    operator = get_linear_call(pop, pop, _abstract, _abstract)
+    call = jax.jit(lambda x: operator(x, a=1, b="flat")[0])
+    jax.block_until_ready([call(1.0), call(2.0)])
+    assert seen == [1, 1]
+
+
 def test_mutable_values_are_captured_at_the_call() -> None:
     option = [1]
     received.clear()
