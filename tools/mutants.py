@@ -73,7 +73,6 @@ MUTANTS = [
     Mutant("batch loop: unmapped argument moves on", "bridge/call.cc", "if (!has(d)) continue;", "", "vmap"),
     Mutant("batch loop: carry goes nowhere", "bridge/batch.h", "carry ? 1 - sizes_[d] : 1", "carry ? 0 : 1", "vmap"),
     Mutant("batch loop: mask bits read backwards", "bridge/attributes.h", "(masks[argument] >> dimension) & 1", "(masks[argument] >> (batch_ndim - 1 - dimension)) & 1", "vmap"),
-    Mutant("batch loop: empty batch calls once", "bridge/call.cc", "if (buffers.index.empty()) return ffi::Error::Success();", "", "shapes"),
     Mutant("inputs are writable", "bridge/call.cc", "views(buffers.inputs, 0, buffers.index, Access::kRead)", "views(buffers.inputs, 0, buffers.index, Access::kWrite)", "shapes"),
     Mutant("a returned value is ignored", "bridge/call.cc", "if (!result.is_none()) {", "if (false) {", "errors"),
     Mutant("escaped views are ignored", "bridge/call.cc", "if (escaped < 0) continue;", "continue;", "errors lifetimes"),
