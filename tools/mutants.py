@@ -73,7 +73,11 @@ MUTANTS = [
     Mutant("batch loop: unmapped argument moves on", "bridge/call.cc", "if (!has(d)) continue;", "", "vmap"),
     Mutant("batch loop: carry goes nowhere", "bridge/batch.h", "carry ? 1 - sizes_[d] : 1", "carry ? 0 : 1", "vmap"),
     Mutant("batch loop: mask bits read backwards", "bridge/attributes.h", "(masks[argument] >> dimension) & 1", "(masks[argument] >> (batch_ndim - 1 - dimension)) & 1", "vmap"),
-    Mutant("inputs are writable", "bridge/call.cc", "views(buffers.inputs, 0, buffers.index, Access::kRead)", "views(buffers.inputs, 0, buffers.index, Access::kWrite)", "shapes"),
+    Mutant("shared batch loop: a thread falls behind", "bridge/call.cc", "here < taken; ++here", "here + 1 < taken; ++here", "batch_threads"),
+    Mutant("shared batch loop: any error wins", "bridge/call.cc", "if (element >= failed_) return;", "", "batch_threads"),
+    Mutant("shared batch loop: the first error wins", "bridge/call.cc", "if (element >= failed_) return;", "if (failed_ < count_) return;", "batch_threads"),
+    Mutant("derivatives forget the threads", "_nonlinear.py", "        batch_threads=operator.batch_threads,\n", "", "batch_threads"),
+    Mutant("inputs are writable", "bridge/call.cc", "views(buffers.inputs, 0, index, Access::kRead)", "views(buffers.inputs, 0, index, Access::kWrite)", "shapes"),
     Mutant("a returned value is ignored", "bridge/call.cc", "if (!result.is_none()) {", "if (false) {", "errors"),
     Mutant("escaped views are ignored", "bridge/call.cc", "if (escaped < 0) continue;", "continue;", "errors lifetimes"),
 ]  # fmt: skip

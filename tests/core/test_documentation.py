@@ -40,6 +40,7 @@ CLAIMS = {
     "how-to/programs/second_derivatives.py": [r"zeros \[2.40482556 5.52007811 8.65372791\]"],
     "how-to/programs/shard_a_batch.py": [r"devices 4, calls .* 8\n", r"over all devices: True"],
     "how-to/programs/use_a_scipy_solver.py": [r"Hessian in A +\(3, 6, 3, 6\)"],
+    "how-to/programs/use_all_cores.py": [r"one thread \d+ ms, \d+ threads \d+ ms"],
     "reference/programs/batch_axes.py": [r"f_T shapes \(2, 3\) \(5, 2\), batch_axes \(\(\), \(0,\)\)"],
     "explanation/programs/call_jax_from_a_host_function.py": [r"\[0.0, 3.0, 6.0, 9.0, 12.0, 15.0, 18.0, 21.0\]"],
     "explanation/programs/one_call.py": [r"custom_call @jaxbind_call_v1", r"memory of x: True\n.*memory of y:  True"],

@@ -102,6 +102,18 @@ BINDING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]] = {
         ["host: first_n_args_fixed is -1", ">= 0"],
     ),
     "fixed count is no number": (lambda: linear(first_n_args_fixed="1"), ValueError, ["first_n_args_fixed is '1'"]),
+    "negative number of threads": (
+        lambda: get_nonlinear_call(host, None, SAME, batch_threads=-1),
+        ValueError,
+        ["host: batch_threads is -1", "from 0 to 1024", "one thread per core"],
+    ),
+    "too many threads": (lambda: linear(batch_threads=1025), ValueError, ["batch_threads is 1025", "1024"]),
+    "threads are no number": (lambda: linear(batch_threads=True), ValueError, ["batch_threads is True", "integer"]),
+    "threads for a native batch": (
+        lambda: linear(func_can_batch=True, batch_threads=2),
+        ValueError,
+        ["host: batch_threads is 2", "func_can_batch=True", "Drop one"],
+    ),
     "f_derivative is no pair": (
         lambda: get_nonlinear_call(host, (host,), SAME, SAME),
         TypeError,

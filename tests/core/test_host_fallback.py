@@ -14,7 +14,8 @@ import pytest
 from jax.interpreters import mlir
 from jaxbind import _host_fallback, _lowering, _sharding
 from jaxbind._primitive import call_p
-from support import ramp
+from support import ramp, zoo
+from support.meeting import Meeting
 
 Function = Callable[..., Any]
 P = np.linspace(0.5, 1.5, 5)
@@ -67,6 +68,15 @@ def test_a_returned_value_is_an_error_in_the_fallback_too() -> None:
     )
     with pytest.raises(Exception, match="returned a value of type ndarray; it must fill `out`"):
         jax.block_until_ready(operator(X))
+
+
+@pytest.mark.usefixtures("without_bridge")
+def test_threads_share_a_batch() -> None:
+    meeting = Meeting(2)
+    operator = jaxbind.get_linear_call(meeting, meeting, zoo.like(0), zoo.like(0), batch_threads=2)
+    x = jnp.arange(6.0)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(lambda x: operator(x)[0]))(x), 3 * x)
+    assert meeting.most == 2
 
 
 @pytest.mark.parametrize("platform", ["cuda", "tpu"])

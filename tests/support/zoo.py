@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +23,20 @@ class Case:
 
     name: str
     kind: str  # linear, multilinear or nonlinear
-    call: Callable[..., tuple[Any, ...]]
+    operator: functools.partial[list[Any]]
     twin: Callable[..., tuple[Any, ...]]
     args: tuple[Any, ...]
     fixed: int = 0
     native: bool = False
+
+    def call(self, *args: Any) -> tuple[Any, ...]:
+        """The operator, with its outputs in a tuple as the twin has them."""
+        return tuple(self.operator(*args))
+
+    def changed(self, **changes: Any) -> Case:
+        """The case with some fields of the operator's record changed."""
+        record = self.operator.keywords["_func"]._replace(**changes)
+        return dataclasses.replace(self, operator=functools.partial(self.operator, _func=record))
 
     @property
     def moving(self) -> tuple[int, ...]:
@@ -175,7 +185,7 @@ def _case(name: str, kind: str, row: tuple[Any, ...], *, native: bool) -> Case:
     return Case(
         name=f"{name}{', native' if native else ''}",
         kind=kind,
-        call=lambda *args: tuple(operator(*args)),
+        operator=operator,
         twin=twin,
         args=args,
         fixed=fixed,

@@ -19,12 +19,16 @@ struct Attributes {
   int64_t batch_ndim;       // Number of leading batch dimensions of every output.
   // Bit d of entry i: argument i has batch dimension d (0 is the outermost) among its leading dimensions.
   ffi::Span<const int64_t> masks;
+  int64_t batch_threads;  // Threads that share the batch loop; 0 for one per core.
+
+  static constexpr int64_t kMostThreads = 1024;
 
   bool has(size_t argument, int64_t dimension) const { return (masks[argument] >> dimension) & 1; }
 
   // Empty if the attributes fit the buffers, else what is wrong. Batch sizes are those of the first output.
   std::string mismatch(const ffi::RemainingArgs& args, const ffi::RemainingRets& rets) const {
     if (batch_ndim < 0 || batch_ndim > 62) return "batch_ndim is out of range";
+    if (batch_threads < 0 || batch_threads > kMostThreads) return "batch_threads is out of range";
     if (masks.size() != args.size()) return "there is not one batch mask per argument";
     if (rets.size() == 0) return "there is no output";
     auto first = rets.get<ffi::AnyBuffer>(0);

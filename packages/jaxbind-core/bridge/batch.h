@@ -17,12 +17,11 @@ class BatchIndex {
   BatchIndex(std::vector<int64_t> sizes, std::vector<int64_t> strides, size_t arrays)
       : sizes_(std::move(sizes)), strides_(std::move(strides)), position_(sizes_.size(), 0), offsets_(arrays, 0) {}
 
-  // True if there is no element at all.
-  bool empty() const {
-    for (int64_t size : sizes_) {
-      if (size == 0) return true;
-    }
-    return false;
+  // Number of elements.
+  int64_t count() const {
+    int64_t product = 1;
+    for (int64_t size : sizes_) product *= size;
+    return product;
   }
 
   int64_t offset(size_t array) const { return offsets_[array]; }

@@ -2,7 +2,9 @@
 #include "call.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "attributes.h"
 #include "batch.h"
 #include "errors.h"
+#include "pool.h"
 #include "targets.h"
 
 namespace jaxbind {
@@ -147,20 +150,85 @@ bool all_viewable(const std::vector<Core>& cores) {
   return std::all_of(cores.begin(), cores.end(), [](const Core& core) { return is_viewable(core.dtype); });
 }
 
-// Calls the host function for every batch element. With the GIL held; throws nb::python_error.
+// Calls the host function for one batch element. With the GIL held.
+ffi::Error call_element(const Target& target, const Buffers& buffers, const BatchIndex& index, std::string_view name) {
+  try {
+    nb::object out = views(buffers.outputs, buffers.inputs.size(), index, Access::kWrite);
+    nb::object args = views(buffers.inputs, 0, index, Access::kRead);
+    std::string wrong = call_once(target, out, args);
+    return wrong.empty() ? ffi::Error::Success() : failure(name, wrong);
+  } catch (nb::python_error& error) {
+    return ffi::Error(ffi::ErrorCode::kInternal, describe_exception(label_of(name), error));
+  } catch (const std::exception& error) {
+    return failure(name, error.what());
+  }
+}
+
+// Calls the host function for every batch element, in order. With the GIL held.
 ffi::Error walk(const Target& target, Buffers& buffers, std::string_view name) {
   do {
-    nb::object out = views(buffers.outputs, buffers.inputs.size(), buffers.index, Access::kWrite);
-    nb::object args = views(buffers.inputs, 0, buffers.index, Access::kRead);
-    if (std::string wrong = call_once(target, out, args); !wrong.empty()) return failure(name, wrong);
+    if (ffi::Error error = call_element(target, buffers, buffers.index, name); error.failure()) return error;
   } while (buffers.index.next());
   return ffi::Error::Success();
 }
 
+// A batch loop that several threads walk together: each takes the first element that nobody has taken.
+class SharedLoop {
+ public:
+  SharedLoop(const Target& target, const Buffers& buffers, std::string_view name)
+      : target_(target), buffers_(buffers), name_(name), count_(buffers.index.count()), failed_(count_) {}
+
+  // Walks it on at least two threads. With the GIL held; gives it up meanwhile.
+  ffi::Error walk(int64_t threads) {
+    {
+      nb::gil_scoped_release release;
+      run_with_helpers(threads - 1, [this] { work(); });
+    }
+    if (failed_ < count_) return std::move(error_);
+    if (next_ < count_) return failure(name_, "called while the interpreter is shutting down.");
+    return ffi::Error::Success();
+  }
+
+ private:
+  // One thread's part. Elements are taken in order, so those before a failing one have all been taken and will be
+  // finished: the error that is kept is the one that a loop in order would have met.
+  void work() noexcept try {
+    PythonScope python;
+    if (!python.entered()) return;  // walk() finds that elements are left.
+    BatchIndex index = buffers_.index;
+    for (int64_t here = 0, taken; (taken = next_++) < failed_;) {
+      for (; here < taken; ++here) index.next();
+      ffi::Error error = call_element(target_, buffers_, index, name_);
+      if (error.failure()) keep(taken, std::move(error));
+    }
+  } catch (const std::exception&) {  // Out of memory: an error without a text needs none.
+    keep(0, ffi::Error(ffi::ErrorCode::kResourceExhausted, {}));
+  }
+
+  void keep(int64_t element, ffi::Error error) {
+    std::lock_guard lock(mutex_);
+    if (element >= failed_) return;
+    failed_ = element;
+    error_ = std::move(error);
+  }
+
+  const Target& target_;
+  const Buffers& buffers_;
+  const std::string_view name_;
+  const int64_t count_;
+  std::atomic<int64_t> next_{0};
+  std::atomic<int64_t> failed_;  // The first element that failed, or the number of elements.
+  std::mutex mutex_;             // Guards `error_`, and writes of `failed_`.
+  ffi::Error error_;
+};
+
+// Threads for a batch loop: as many as asked for, 0 being one per core.
+int64_t thread_count(int64_t asked) { return asked > 0 ? asked : std::max(1u, std::thread::hardware_concurrency()); }
+
 ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t id, std::string_view name,
-                std::string_view kwargs, int64_t batch_ndim, ffi::Span<const int64_t> masks) {
+                std::string_view kwargs, int64_t batch_ndim, ffi::Span<const int64_t> masks, int64_t batch_threads) {
   try {
-    const Attributes attributes{id, name, kwargs, batch_ndim, masks};
+    const Attributes attributes{id, name, kwargs, batch_ndim, masks, batch_threads};
     if (std::string wrong = attributes.mismatch(args, rets); !wrong.empty()) {
       return failure(name, "the compiled call is malformed: " + wrong + ". Export or compile it anew.");
     }
@@ -168,7 +236,7 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t id, st
     if (!all_viewable(buffers.inputs) || !all_viewable(buffers.outputs)) {
       return failure(name, "the compiled call has a buffer of a dtype that NumPy cannot view. Compile it anew.");
     }
-    if (buffers.index.empty()) return ffi::Error::Success();
+    if (buffers.index.count() == 0) return ffi::Error::Success();
     PythonScope python;
     if (!python.entered()) return failure(name, "called while the interpreter is shutting down.");
     Target target;
@@ -177,11 +245,8 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t id, st
     } catch (nb::python_error& error) {
       return failure(name, nb::str(error.value()).c_str());
     }
-    try {
-      return walk(target, buffers, name);
-    } catch (nb::python_error& error) {
-      return ffi::Error(ffi::ErrorCode::kInternal, describe_exception(label_of(name), error));
-    }
+    const int64_t threads = std::min(thread_count(batch_threads), buffers.index.count());
+    return threads == 1 ? walk(target, buffers, name) : SharedLoop(target, buffers, name).walk(threads);
   } catch (const std::exception& error) {  // Nothing may be thrown across the border.
     return failure(name, error.what());
   }
@@ -199,6 +264,7 @@ XLA_FFI_Error* handle_call(XLA_FFI_CallFrame* frame) {
                              .Attr<std::string_view>("kwargs")
                              .Attr<int64_t>("batch_ndim")
                              .Attr<ffi::Span<const int64_t>>("batch_masks")
+                             .Attr<int64_t>("batch_threads")
                              .To(call)
                              .release();
   return handler->Call(frame);

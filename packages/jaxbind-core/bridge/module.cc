@@ -4,6 +4,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "arrays.h"
+#include "attributes.h"
 #include "call.h"
 #include "errors.h"
 #include "python.h"
@@ -16,6 +17,7 @@ NB_MODULE(_bridge, m) {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
   jaxbind::load_dtypes();
   m.doc() = "The compiled bridge between XLA and host functions.";
+  m.attr("MOST_BATCH_THREADS") = jaxbind::Attributes::kMostThreads;
   m.def(
       "handler", [] { return nb::capsule(reinterpret_cast<void*>(&jaxbind::handle_call)); },
       nb::sig("def handler() -> object"), "The FFI handler, for jax.ffi.register_ffi_target.");

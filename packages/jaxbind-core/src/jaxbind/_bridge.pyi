@@ -3,6 +3,8 @@
 
 
 
+MOST_BATCH_THREADS: int = 1024
+
 def handler() -> object:
     """The FFI handler, for jax.ffi.register_ffi_target."""
 

@@ -30,6 +30,22 @@ def bad_fixed_count(name: str, found: object) -> ValueError:
     )
 
 
+def bad_batch_threads(name: str, found: object, most: int) -> ValueError:
+    """``batch_threads`` is not a number of threads."""
+    return ValueError(
+        f"{name}: batch_threads is {found!r}; expected an integer from 0 to {most}. Pass 0 for one thread per core, 1 "
+        "for a loop without other threads."
+    )
+
+
+def no_batch_loop(name: str, found: int) -> ValueError:
+    """``batch_threads`` for a function that batches itself."""
+    return ValueError(
+        f"{name}: batch_threads is {found} with func_can_batch=True; expected 1, because a function that batches "
+        "itself leaves no loop to share. Drop one of the two."
+    )
+
+
 def bad_transposes(name: str, found: str, expected: str) -> ValueError:
     """``f_T`` and ``abstract_T`` do not fit together or do not fit the arguments."""
     return ValueError(

@@ -7,7 +7,9 @@ loop per batch element; what it computes is the same.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -27,25 +29,34 @@ def lower_elsewhere(ctx: Any, *operands: Any, operator: Record, kwargs: Kwargs, 
     target = target_of(operator, kwargs, axes)
     ndim, masks = loop_masks(operator, axes)
     outputs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_out]
-    host = _host_call(target, ndim, masks, outputs)
+    host = _host_call(target, ndim, masks, operator.batch_threads, outputs)
     rule = mlir.lower_fun(lambda *args: jax.pure_callback(host, outputs, *args), multiple_results=True)
     results: Sequence[Any] = rule(ctx, *operands)
     return results
 
 
 def _host_call(
-    target: CallTarget, ndim: int, masks: Sequence[int], outputs: Sequence[jax.ShapeDtypeStruct]
+    target: CallTarget, ndim: int, masks: Sequence[int], threads: int, outputs: Sequence[jax.ShapeDtypeStruct]
 ) -> Callable[..., list[np.ndarray[Any, Any]]]:
     """The callback: arrays with their batch dimensions in, arrays with all batch dimensions out."""
 
     def host(*args: Any) -> list[np.ndarray[Any, Any]]:
         inputs = [np.asarray(arg) for arg in args]
         results = [np.empty(out.shape, out.dtype) for out in outputs]
-        for index in np.ndindex(results[0].shape[:ndim]):
+
+        def element(index: tuple[int, ...]) -> None:
             views = tuple(_element(array, index, mask) for array, mask in zip(inputs, masks, strict=True))
             returned = target.function.call(tuple(result[(*index, ...)] for result in results), views, target.kwargs)
             if returned is not None:
                 raise _errors.returned_value(target.function.name, returned)
+
+        indices = np.ndindex(results[0].shape[:ndim])
+        if threads == 1:
+            for index in indices:
+                element(index)
+        else:
+            with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+                list(pool.map(element, indices))  # Raises the error of the first element that failed.
         return results
 
     return host

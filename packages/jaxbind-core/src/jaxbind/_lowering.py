@@ -22,6 +22,9 @@ from jaxbind._targets import CallTarget, call_target
 # The number rises when the attributes change, so that an old artifact is refused and never misread.
 FFI_TARGET = "jaxbind_call_v1"
 
+# The bridge refuses calls that ask for more.
+MOST_BATCH_THREADS = _bridge.MOST_BATCH_THREADS
+
 jax.ffi.register_ffi_target(FFI_TARGET, _bridge.handler(), platform="cpu")
 
 
@@ -62,6 +65,7 @@ def lower_cpu(ctx: Any, *operands: Any, operator: Record, kwargs: Kwargs, axes: 
         "kwargs": mlir.ir.StringAttr.get(target.encoded),
         "batch_ndim": mlir.ir.IntegerAttr.get(integer, ndim),
         "batch_masks": mlir.ir.DenseI64ArrayAttr.get(masks),
+        "batch_threads": mlir.ir.IntegerAttr.get(integer, operator.batch_threads),
     }
     rule = jax.ffi.ffi_lowering(FFI_TARGET, backend_config=attributes)
     results: Sequence[Any] = rule(ctx, *operands)

@@ -50,6 +50,7 @@ def derivative(operator: NonlinearOperator, count: int) -> LinearOperator:
         abstract_T=(operator.abstract_reverse,),
         first_n_args_fixed=count,
         can_batch=operator.can_batch,
+        batch_threads=operator.batch_threads,
         transpose_describer="abstract_reverse",
         remedy=_errors.second_order(operator.name),
     )

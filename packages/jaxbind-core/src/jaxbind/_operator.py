@@ -24,6 +24,8 @@ class Record:
 
     first_n_args_fixed: int = dataclasses.field(kw_only=True, default=0)
     can_batch: bool = dataclasses.field(kw_only=True, default=False)
+    # Threads that share a batch loop; 0 for one per core.
+    batch_threads: int = dataclasses.field(kw_only=True, default=1)
     # What the message for a derivative with respect to a fixed argument advises.
     remedy: str = dataclasses.field(kw_only=True, default=_errors.CLOSE_OVER_IT, compare=False)
 

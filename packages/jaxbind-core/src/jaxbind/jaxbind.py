@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbind import _errors, _register  # noqa: F401  # _register gives the primitive its rules
 from jaxbind._kwargs import Kwargs, load_kwargs
-from jaxbind._lowering import FFI_TARGET
+from jaxbind._lowering import FFI_TARGET, MOST_BATCH_THREADS
 from jaxbind._operator import Abstract, LinearOperator, NonlinearOperator, Record
 from jaxbind._primitive import bind
 from jaxbind._targets import HostFunction, host_function
@@ -36,6 +36,7 @@ def get_linear_call(
     *,
     first_n_args_fixed: int = 0,
     func_can_batch: bool = False,
+    batch_threads: int = 1,
     fixed_derivative: Rule | None = None,
 ) -> functools.partial[list[jax.Array]]:
     """Bind a linear or multilinear function as a JAX primitive.
@@ -65,6 +66,9 @@ def get_linear_call(
         vmap, else one tuple per argument with the axes of its batch dimensions, oldest vmap level first. `abstract`
         gets it too, sees the batched arguments, and adds to each output a third entry, the axis of its newest batch
         dimension. Otherwise a batch is a loop over its elements in compiled code.
+    batch_threads
+        How many threads share that loop, 0 for one per core. Pays for host functions that release the GIL for most of
+        their time; they must allow calls at the same time, and should not start threads of their own.
     fixed_derivative
         Makes the fixed arguments differentiable, to every order: a JAX-traceable rule ``(primals, tangents, **kwargs)
         -> tangents_out``, usually written with other operators. `primals` are all arguments of `f`; `tangents` has one
@@ -115,6 +119,7 @@ def get_linear_call(
         abstract_T=tuple(_callable(name, "abstract_T", function) for function in abstracts),
         first_n_args_fixed=fixed,
         can_batch=bool(func_can_batch),
+        batch_threads=_checked_threads(name, batch_threads, func_can_batch),
         fixed_derivative=fixed_derivative and _callable(name, "fixed_derivative", fixed_derivative),
     )
     return functools.partial(_call, _func=operator)
@@ -129,6 +134,7 @@ def get_nonlinear_call(
     *,
     first_n_args_fixed: int = 0,
     func_can_batch: bool = False,
+    batch_threads: int = 1,
 ) -> functools.partial[list[jax.Array]]:
     """Bind a differentiable function as a JAX primitive.
 
@@ -154,6 +160,8 @@ def get_nonlinear_call(
         How many leading arguments have no derivative.
     func_can_batch
         Whether the functions process batches themselves, see `get_linear_call`.
+    batch_threads
+        How many threads share the loop over a batch, see `get_linear_call`.
 
     Returns
     -------
@@ -199,6 +207,7 @@ def get_nonlinear_call(
         rule=rule,
         first_n_args_fixed=_checked_fixed(name, first_n_args_fixed),
         can_batch=bool(func_can_batch),
+        batch_threads=_checked_threads(name, batch_threads, func_can_batch),
     )
     return functools.partial(_call, _func=operator)
 
@@ -288,6 +297,18 @@ def _callable(operator: str, parameter: str, function: Any) -> Any:
 
 
 def _checked_fixed(name: str, count: Any) -> int:
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
+    if not _is_count(count):
         raise _errors.bad_fixed_count(name, count)
     return int(count)
+
+
+def _checked_threads(name: str, threads: Any, can_batch: bool) -> int:
+    if not _is_count(threads) or threads > MOST_BATCH_THREADS:
+        raise _errors.bad_batch_threads(name, threads, MOST_BATCH_THREADS)
+    if can_batch and threads != 1:
+        raise _errors.no_batch_loop(name, int(threads))
+    return int(threads)
+
+
+def _is_count(number: Any) -> bool:
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool) and number >= 0
