@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The checks of `jaxbind.testing`."""
+"""The parts of `jaxbind.testing`, one question each."""

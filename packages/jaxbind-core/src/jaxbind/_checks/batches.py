@@ -1,92 +1,213 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jit and vmap against plain calls, and keyword arguments against themselves."""
+"""Whether `jax.jit` and `jax.vmap` give what plain calls give.
+
+The reference for vmap is a loop in Python over single calls. Elements of a batch differ, and sizes differ from level to
+level, so that a mixed-up axis shows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
+import numpy as np
 
-from jaxbind._checks.report import Check
-from jaxbind._checks.subject import Arrays, Function, Subject
+from jaxbind._checks.buffers import soundness
+from jaxbind._checks.distance import Array, difference, is_inexact, largest
+from jaxbind._checks.report import Collector, Outcome, spell_exception
+from jaxbind._checks.subject import Subject
 
-SIZE = 3
-WRONG_BATCH = (
-    "A function that batches natively (func_can_batch=True) has to honour batch_axes and name its output axes."
-)
-
-
-def batch_checks(subject: Subject) -> Iterator[Check]:
-    """The compiled call and every batch equal what single calls give."""
-    plain = subject.call(*subject.args)
-    cause = "The function depends on more than its arguments (global state, random numbers)."
-    yield subject.compare("a second call gives the same", subject.call(*subject.args), plain, cause)
-    yield subject.compare("jit equals a plain call", jax.jit(subject.call)(*subject.args), plain, cause)
-    for i in range(len(subject.args)):
-        for axis in range(subject.args[i].ndim + 1):
-            yield _batch(subject, subject.call, {i: axis}, f"vmap of argument {i} along axis {axis}")
-    everything = dict.fromkeys(range(len(subject.args)), 0)
-    yield _batch(subject, subject.call, everything, "vmap of all arguments")
-    yield _nested(subject)
-    if hasattr(subject.record, "T") or subject.record.jvp is not None or subject.record.rule is not None:
-        yield _batch(subject, _pullback(subject), everything, "vmap of the reverse mode")
+SIZES = (3, 2)  # Of the outer and the inner level.
+Axes = tuple[int | None, ...]
 
 
-def _spread(subject: Subject, axes: dict[int, int], salt: int) -> list[Any]:
-    """The example inputs, those with an axis stacked from multiples of themselves along it."""
-    del salt
-    factors = [1.0, 0.5, -1.5]
-    return [
-        jnp.stack([_scaled(x, f) for f in factors], axes[i]) if i in axes else x for i, x in enumerate(subject.args)
+class Function(NamedTuple):
+    """A function of arrays, and what to call the arrays."""
+
+    call: Callable[..., tuple[Any, ...]]
+    labels: tuple[str, ...]
+    # Per array, one version of it per element of the batch.
+    versions: tuple[tuple[Array, ...], ...]
+
+
+def check_jit(subject: Subject, collector: Collector) -> None:
+    """Check that the operator runs, and that compiled and plain calls agree."""
+    collector.run("call", lambda: _runs(subject), needs=["f: writes every output"])
+    collector.run("jit", lambda: _compiles(subject), needs=["call"])
+
+
+def check_batches(subject: Subject, collector: Collector) -> None:
+    """Check vmap of the call and of its derivatives against loops."""
+    collector.run("vmap", lambda: _equals_loop(subject, _forward(subject)), needs=["call"])
+    if subject.differentiable and subject.paired:
+        reverse = "transpose" if subject.is_linear else "vjp"
+        needs = soundness(subject)
+        collector.run(f"vmap of the {reverse}", lambda: _equals_loop(subject, _reverse(subject)), needs)
+        if not subject.is_linear:
+            collector.run("vmap of the jvp", lambda: _equals_loop(subject, _tangent(subject)), needs)
+
+
+def _runs(subject: Subject) -> Outcome:
+    first, second = (jax.block_until_ready(subject.evaluate(*subject.args)) for _ in range(2))
+    return _compare(subject, first, second, "two equal calls differ: the function has a state, or uses random numbers")
+
+
+def _compiles(subject: Subject) -> Outcome:
+    compiled, plain = jax.jit(subject.evaluate)(*subject.args), subject.evaluate(*subject.args)
+    return _compare(subject, compiled, plain, "the compiled call differs from the plain one")
+
+
+def _compare(subject: Subject, found: Sequence[Any], expected: Sequence[Any], problem: str) -> Outcome:
+    worst = (0.0, 0.0)
+    for k, (have, want) in enumerate(zip(found, expected, strict=True)):
+        if (have.shape, have.dtype) != (want.shape, want.dtype):
+            spelled = f"{have.dtype}{have.shape}, expected {want.dtype}{want.shape}"
+            return Outcome(False, f"{problem}: output {k} is {spelled}")
+        error, where = difference(have, want)
+        tolerance = subject.precision.atol + subject.precision.rtol * largest(want)
+        if error > tolerance:
+            return Outcome(False, f"{problem}: output {k} at {where}", error, tolerance)
+        worst = max(worst, (error, tolerance))
+    return Outcome(True, "equal", *worst)
+
+
+def _forward(subject: Subject) -> Function:
+    labels = tuple(f"argument {i}" for i in range(len(subject.args)))
+    return Function(subject.evaluate, labels, _versions(subject))
+
+
+def _reverse(subject: Subject) -> Function:
+    count = len(subject.args)
+    cotangents = zip(*(subject.cotangents(60 + n) for n in range(_count())), strict=True)
+    return Function(
+        lambda *arrays: subject.pull(arrays[:count], arrays[count:]),
+        (*_forward(subject).labels, *(f"the cotangent of output {k}" for k in subject.paired)),
+        (*_versions(subject), *cotangents),
+    )
+
+
+def _tangent(subject: Subject) -> Function:
+    count = len(subject.args)
+    tangents = (tuple(subject.direction(j, 70 + n) for n in range(_count())) for j in subject.differentiable)
+    return Function(
+        lambda *arrays: subject.push(arrays[:count], dict(zip(subject.differentiable, arrays[count:], strict=True))),
+        (*_forward(subject).labels, *(f"the tangent of argument {j}" for j in subject.differentiable)),
+        (*_versions(subject), *tangents),
+    )
+
+
+def _count() -> int:
+    return SIZES[0] * SIZES[1]
+
+
+def _versions(subject: Subject) -> tuple[tuple[Array, ...], ...]:
+    """Arguments for the elements of a batch: random where the operator is linear, else near the examples.
+
+    If the function does not accept the neighbours of an example (unit vectors, for instance), the example is repeated.
+    """
+    points = [subject.point(80 + n) for n in range(_count())]
+    free = {i for slot in subject.slots for i in slot}
+    near = [
+        tuple(_nearby(arg, n) if i not in free else arg for i, arg in enumerate(point))
+        for n, point in enumerate(points)
     ]
+    try:
+        for point in near:
+            jax.block_until_ready(subject.evaluate(*point))
+    except Exception:
+        near = points
+    return tuple(zip(*near, strict=True))
 
 
-def _scaled(x: Any, factor: float) -> Any:
-    """Another point of the same kind; integers and fixed values stay what they are."""
-    return x * jnp.asarray(factor, x.dtype) if jnp.issubdtype(x.dtype, jnp.inexact) else x
+def _nearby(arg: Array, n: int) -> Array:
+    if not is_inexact(arg.dtype):
+        return arg
+    return np.asarray(arg * np.asarray(1 - 0.05 * n, arg.dtype))
 
 
-def _batch(subject: Subject, function: Function, axes: dict[int, int], name: str) -> Check:
-    moving = {i: axis for i, axis in axes.items() if i >= subject.fixed}
-    axes = moving or axes
-    args = _spread(subject, axes, 31)
-    if not moving:  # Other values of a fixed argument may mean nothing, so the batch repeats the example.
-        args = [jnp.stack([x] * SIZE, axes[i]) if i in axes else x for i, x in enumerate(subject.args)]
-    found = jax.vmap(function, tuple(axes.get(i) for i in range(len(args))))(*args)
-    expected = _loop(function, args, axes)
-    return subject.compare(name, found, expected, f"Differs from a loop over the batch. {WRONG_BATCH}")
+def _equals_loop(subject: Subject, function: Function) -> Outcome:
+    @functools.cache
+    def single(*chosen: int) -> tuple[Any, ...]:
+        arrays = (versions[n] for versions, n in zip(function.versions, chosen, strict=True))
+        return tuple(np.asarray(out) for out in function.call(*arrays))
+
+    worst = (0.0, 0.0)
+    count = 0
+    for levels in _cases([versions[0].ndim for versions in function.versions]):
+        problem = f"{_spell(levels, function.labels)}: the batch differs from a loop over its elements"
+        mapped = function.call
+        for axes in reversed(levels):
+            mapped = jax.vmap(mapped, in_axes=axes)
+        stacked = [_stack(versions, [axes[i] for axes in levels]) for i, versions in enumerate(function.versions)]
+        try:
+            found = mapped(*stacked)
+        except Exception as error:
+            return Outcome(False, f"{_spell(levels, function.labels)} raised {spell_exception(error)}")
+        outcome = _compare(subject, found, _loop(single, levels), problem)
+        if not outcome.passed:
+            return outcome._replace(detail=f"{outcome.detail}. {_advice(subject)}")
+        worst = max(worst, (outcome.error or 0.0, outcome.tolerance or 0.0))
+        count += 1
+    return Outcome(True, f"equals a loop in {count} ways of mapping", *worst)
 
 
-def _loop(function: Function, args: Sequence[Any], axes: dict[int, int]) -> Arrays:
-    rows = [function(*(jnp.take(x, n, axes[i]) if i in axes else x for i, x in enumerate(args))) for n in range(SIZE)]
-    return tuple(jnp.stack(outs) for outs in zip(*rows, strict=True))
+def _cases(ranks: Sequence[int]) -> Iterator[tuple[Axes, ...]]:
+    """Every array alone on every axis; all at the first, all at the last, all at different axes; nested."""
+    nobody: list[int | None] = [None] * len(ranks)
+    for i, rank in enumerate(ranks):
+        for axis in range(rank + 1):
+            yield ((*nobody[:i], axis, *nobody[i + 1 :]),)
+    first, last = (0,) * len(ranks), tuple(ranks)
+    mixed = tuple(i % (rank + 1) for i, rank in enumerate(ranks))
+    yield from dict.fromkeys([(first,), (last,), (mixed,)])
+    yield first, last
+    yield tuple(rank + 1 for rank in ranks), first
+    if len(ranks) > 1:
+        yield (0, *nobody[1:]), (*nobody[:-1], ranks[-1])
+        yield first, (0, *nobody[1:])
 
 
-def _nested(subject: Subject) -> Check:
-    last = len(subject.args) - 1
-    inner = tuple(0 if i == last else None for i in range(last + 1))
-    outer = tuple(-1 if i == last else None for i in range(last + 1))
-    x = _spread(subject, {last: 0}, 32)[last]
-    both = jnp.stack([x, _scaled(x, 2.0)], -1)
-    args = (*subject.args[:-1], both)
-    found = jax.vmap(jax.vmap(subject.call, inner), outer)(*args)
-    rows = [_loop(subject.call, (*subject.args[:-1], both[..., n]), {last: 0}) for n in range(2)]
-    expected = tuple(jnp.stack(outs) for outs in zip(*rows, strict=True))
-    return subject.compare("vmap of vmap", found, expected, f"Differs from two loops. {WRONG_BATCH}")
+def _stack(versions: Sequence[Array], axes: Sequence[int | None]) -> Array:
+    """A batched array: one axis per level that maps it, inner level first."""
+    if len(axes) == 1:
+        return versions[0] if axes[0] is None else np.stack(versions[: SIZES[0]], axes[0])
+    outer, inner = axes
+    rows = [versions[n * SIZES[1] : (n + 1) * SIZES[1]] for n in range(SIZES[0])]
+    inside = [row[0] if inner is None else np.stack(row, inner) for row in rows]
+    return inside[0] if outer is None else np.stack(inside, outer)
 
 
-def _pullback(subject: Subject) -> Function:
-    cotangents = subject.draw(jax.eval_shape(subject.call, *subject.args), 33)
-    inexact = [i for i in range(subject.fixed, len(subject.args)) if jnp.issubdtype(subject.args[i].dtype, jnp.inexact)]
+def _loop(single: Callable[..., tuple[Any, ...]], levels: Sequence[Axes]) -> list[Array]:
+    """What the batch must equal: single calls, stacked with one leading axis per level."""
+    sizes = SIZES[: len(levels)]
+    strides = (SIZES[1], 1) if len(levels) == 2 else (1,)
+    calls = []
+    for index in itertools.product(*map(range, sizes)):
+        offsets = [stride * n for stride, n in zip(strides, index, strict=True)]
+        chosen = (
+            sum(offset for offset, axis in zip(offsets, axes, strict=True) if axis is not None)
+            for axes in zip(*levels, strict=True)
+        )
+        calls.append(single(*chosen))
+    return [np.stack(outs).reshape(*sizes, *outs[0].shape) for outs in zip(*calls, strict=True)]
 
-    def pull(*args: Any) -> Arrays:
-        def moving(*values: Any) -> Arrays:
-            chosen = dict(zip(inexact, values, strict=True))
-            return tuple(subject.call(*(chosen.get(i, arg) for i, arg in enumerate(args))))
 
-        found: Arrays = jax.vjp(moving, *(args[i] for i in inexact))[1](cotangents)
-        return found
+def _spell(levels: Sequence[Axes], labels: Sequence[str]) -> str:
+    """How a case maps its arrays, in words, the outermost vmap first."""
+    spelled = [
+        ", ".join(f"{name} along its axis {axis}" for name, axis in zip(labels, axes, strict=True) if axis is not None)
+        for axes in levels
+    ]
+    return f"mapping {' and inside that '.join(spelled)}"
 
-    return pull
+
+def _advice(subject: Subject) -> str:
+    if subject.record.can_batch:
+        return (
+            "Usual causes: the third entry of an abstract function names another axis than the newest batch axis of "
+            "that output, or batch_axes are read for the wrong argument."
+        )
+    return "Usual cause: the function depends on state that a call leaves behind for the next one."

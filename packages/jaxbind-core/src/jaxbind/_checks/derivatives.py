@@ -1,151 +1,188 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Linearity, transposes, and derivatives."""
+"""Whether an operator is linear where it says so, and whether its derivatives are derivatives.
+
+Mathematics. J is the derivative of the operator in its differentiable arguments; a linear operator is its own. The
+functions that the user gave must fulfil
+
+    J dx = d/dt f(x + t dx)  at t = 0,              Re <c, J dx> = Re <J^T c, dx>,      <a, b> = sum_k a_k b_k.
+
+There is no conjugation: JAX's transposes are plain ones. The real part is what is left of the identity when one side is
+real and the other complex: for y = Re(z) JAX's transpose of a real c is c itself, and Re <c, Re z> = Re <c, z>, while
+<c, z> has an imaginary part. For J linear over the complex numbers the real part alone is as strong as the whole,
+because Im <c, J dx> = -Re <c, J (i dx)>.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxbind._checks.report import Check
-from jaxbind._checks.subject import Arrays, Function, Subject, rounding
+from jaxbind._checks.buffers import soundness
+from jaxbind._checks.causes import cause_of_nonlinearity, cause_of_wrong_tangent, cause_of_wrong_transpose
+from jaxbind._checks.distance import Array, difference, is_complex, is_inexact, largest, pairing, wide
+from jaxbind._checks.finite_differences import Slope, slopes
+from jaxbind._checks.report import Collector, Outcome
+from jaxbind._checks.subject import Subject, replaced
 
-WRONG_TRANSPOSE = (
-    "Usual causes: a missing or superfluous conjugate (JAX wants transposes, not adjoints), a sign, an axis."
-)
-WRONG_JVP = "Usual causes: a sign, a forgotten term of the product rule, tangents in another order than the arguments."
+PROBES = 3
 
 
-def derivative_checks(subject: Subject) -> Iterator[Check]:
-    """Everything about derivatives that the kind of operator promises."""
-    if hasattr(subject.record, "T"):
-        groups = _slots(subject)
-        for group in groups:
-            yield _linearity(subject, group, len(groups))
-        for group in groups:
-            yield _transpose(subject, group)
-            yield _double_transpose(subject, group)
-    elif subject.record.jvp is None and subject.record.rule is None:
+def check_linearity(subject: Subject, collector: Collector) -> None:
+    """Check linearity in every slot."""
+    for name, free in _slots(subject):
+        collector.run(name, functools.partial(_is_linear, subject, free), needs=["call"])
+
+
+def check_derivatives(subject: Subject, collector: Collector) -> None:
+    """Check tangents against finite differences, and cotangents against tangents."""
+    if not (subject.differentiable and subject.paired):
         return
-    yield _forward_mode(subject)
-    yield _reverse_mode(subject)
+    needs = [*soundness(subject), *(name for name, _ in _slots(subject))]
+    collector.run("jvp", lambda: _tangents(subject), needs)
+    if subject.is_linear:
+        collector.run("transpose", lambda: _transposes(subject), needs)
+    else:
+        collector.run("vjp", lambda: _cotangents(subject), needs)
+        collector.run("vjp is the transpose of jvp", lambda: _transposes(subject), needs)
 
 
-def _slots(subject: Subject) -> list[tuple[int, ...]]:
-    """Positions, among the non-fixed arguments, of those in which the operator is linear together."""
-    count = len(subject.moving)
-    return [tuple(range(count))] if len(subject.record.T) == 1 else [(i,) for i in range(count)]
+def _slots(subject: Subject) -> list[tuple[str, tuple[int, ...]]]:
+    """Name of the check and positions of the real or complex arguments, for every slot that has some."""
+    inexact = [tuple(i for i in slot if is_inexact(subject.args[i].dtype)) for slot in subject.slots]
+    if not subject.paired:
+        return []
+    return [(f"linearity in argument {', '.join(map(str, free))}", free) for free in inexact if free]
 
 
-def _of(subject: Subject, group: Sequence[int]) -> Function:
-    """The operator as a function of the arguments of one slot, the others random."""
-    others = subject.draw(subject.moving, 1)
-
-    def function(*values: Any) -> Arrays:
-        chosen = dict(zip(group, values, strict=True))
-        return subject.freeze(*(chosen.get(i, other) for i, other in enumerate(others)))
-
-    return function
-
-
-def _named(group: Sequence[int], subject: Subject) -> str:
-    return f"argument {', '.join(str(i + subject.fixed) for i in group)}"
+def _is_linear(subject: Subject, slot: tuple[int, ...]) -> Outcome:
+    error, tolerance, where = nonlinearity(subject, slot, (1.7, -0.6))
+    if not error <= tolerance:
+        arguments = "argument" if len(slot) == 1 else "arguments"
+        found = f"A(a x + b y) is not a A(x) + b A(y) in {arguments} {', '.join(map(str, slot))}, output {where}"
+        return Outcome(False, f"{found}: {cause_of_nonlinearity(subject, slot, nonlinearity)}", error, tolerance)
+    # Not required: JAX's rules serve maps like conj too. But worth saying.
+    dtypes = [subject.args[i].dtype for i in slot] + [subject.outputs[k].dtype for k in subject.paired]
+    twisted = nonlinearity(subject, slot, (0.8 + 1.1j, -0.6 - 0.3j)) if all(map(is_complex, dtypes)) else (1.0, 0.0, 0)
+    over = "complex" if twisted[0] <= twisted[1] else "real"
+    return Outcome(True, f"over the {over} numbers", error, tolerance)
 
 
-def _linearity(subject: Subject, group: tuple[int, ...], count: int) -> Check:
-    function = _of(subject, group)
-    x, y = (subject.draw([subject.moving[i] for i in group], salt) for salt in (2, 3))
-    factor = -1.25  # Real: a map between complex arrays may be linear over the real numbers only, like conj.
-    combined = [_cast(factor * a + b, a) for a, b in zip(x, y, strict=True)]
-    expected = [_cast(factor * a + b, a) for a, b in zip(function(*x), function(*y), strict=True)]
-    cause = "f(a x + y) differs from a f(x) + f(y). " + (
-        "Is f nonlinear, or linear in each argument alone (then give one f_T per argument)?"
-        if count == 1
-        else "Is f nonlinear?"
+def nonlinearity(subject: Subject, slot: tuple[int, ...], factors: Sequence[complex]) -> tuple[float, float, int]:
+    """How far A(a x + b y) is from a A(x) + b A(y): the error, its tolerance, and the output where it is worst."""
+    args = subject.point(0)
+    ends = [{i: subject.direction(i, key) for i in slot} for key in (10, 11)]
+    mixed = {
+        i: np.asarray(sum(a * wide(end[i]) for a, end in zip(factors, ends, strict=True))).astype(args[i].dtype)
+        for i in slot
+    }
+    x, y, both = (subject.evaluate(*replaced(args, values)) for values in (*ends, mixed))
+    found = []
+    for k in subject.paired:
+        parts = [a * wide(out[k]) for a, out in zip(factors, (x, y), strict=True)]
+        tolerance = subject.precision.atol + subject.precision.rtol * sum(map(largest, parts))
+        found.append((difference(both[k], parts[0] + parts[1])[0], tolerance, k))
+    return max(found, key=lambda entry: _excess(*entry[:2]))
+
+
+def _tangents(subject: Subject) -> Outcome:
+    args = subject.point(0)
+    worst = (0.0, 0.0)
+    each = [{j: subject.direction(j, 20)} for j in subject.differentiable]
+    together = [{j: subject.direction(j, 20) for j in subject.differentiable}]
+    for tangents in each + (together if len(each) > 1 else []):
+        pushed = subject.push(args, tangents)
+        found = zip(subject.paired, pushed, slopes(subject, args, tangents), strict=True)
+        for k, tangent, slope in found:
+            where = f"argument {', '.join(map(str, tangents))} and output {k}"
+            limit = _settled(subject, slope, subject.evaluate(*args)[k])
+            if not slope.error <= limit:
+                cause = "the function is not smooth here, or noisy. Choose another point, or a larger rtol"
+                return Outcome(False, f"finite differences for {where} do not settle: {cause}.", slope.error, limit)
+            error, index = difference(tangent, slope.value)
+            scale = max(largest(tangent), largest(slope.value))
+            tolerance = subject.precision.atol + subject.precision.rtol * scale + 4 * slope.error
+            if not error <= tolerance:
+                values = f"at {index} it is {wide(tangent)[index]:.6g}; finite differences: {slope.value[index]:.6g}"
+                cause = cause_of_wrong_tangent(tangent, slope.value, tolerance)
+                return Outcome(False, f"the tangent for {where} is wrong: {values}. {cause}", error, tolerance)
+            worst = max(worst, (error, tolerance), key=lambda entry: _excess(*entry))
+    return Outcome(True, "agrees with finite differences", *worst)
+
+
+def _settled(subject: Subject, slope: Slope, value: Any) -> float:
+    """Largest error of a useful finite difference: some per cent of it, or what the rounding of the value explains."""
+    rounding = float(subject.precision.eps) ** 0.5
+    limit: float = max(0.02, 3 * rounding) * largest(slope.value) + rounding * largest(value)
+    return limit
+
+
+def _cotangents(subject: Subject) -> Outcome:
+    args = subject.point(0)
+    pulled = {k: subject.pull(args, only(subject, k, 0)) for k in subject.paired}
+    worst = (0.0, 0.0)
+    for n, j in enumerate(subject.differentiable):
+        tangent = subject.direction(j, 30)
+        for k, slope in zip(subject.paired, slopes(subject, args, {j: tangent}), strict=True):
+            cotangent = only(subject, k, 0)[subject.paired.index(k)]
+            expected, scale = pairing(cotangent, slope.value)
+            found, other = pairing(pulled[k][n], tangent)
+            allowed = 4 * slope.error * float(np.sum(np.abs(wide(cotangent))))
+            tolerance = subject.precision.atol + subject.precision.rtol * max(scale, other) + allowed
+            error = abs(found - expected)
+            if not error <= tolerance:
+                values = f"Re <vjp(c), dx> = {found:.6g}, finite differences give Re <c, J dx> = {expected:.6g}"
+                cause = _cause(subject, args, k, j)
+                where = f"argument {j} and output {k}"
+                return Outcome(False, f"the cotangent for {where} is wrong: {values}. {cause}", error, tolerance)
+            worst = max(worst, (error, tolerance), key=lambda entry: _excess(*entry))
+    return Outcome(True, "agrees with finite differences", *worst)
+
+
+def only(subject: Subject, k: int, probe: int) -> tuple[Array, ...]:
+    """Random cotangents of one output, zero for the others."""
+    return tuple(
+        cotangent if position == k else np.zeros_like(cotangent)
+        for position, cotangent in zip(subject.paired, subject.cotangents(40 + probe), strict=True)
     )
-    return subject.compare(f"linear in {_named(group, subject)}", function(*combined), tuple(expected), cause)
 
 
-def _cast(value: Any, like: Any) -> Any:
-    return value.astype(like.dtype)
+def _transposes(subject: Subject) -> Outcome:
+    args = subject.point(0)
+    found: list[tuple[float, float, int, int, float, float]] = []
+    for probe in range(PROBES):
+        tangents = {j: subject.direction(j, 50 + probe) for j in subject.differentiable}
+        pushed = {j: subject.push(args, {j: tangent}) for j, tangent in tangents.items()}
+        for m, k in enumerate(subject.paired):
+            cotangents = only(subject, k, probe)
+            pulled = subject.pull(args, cotangents)
+            for n, (j, tangent) in enumerate(tangents.items()):
+                right, scale = pairing(cotangents[m], pushed[j][m])
+                left, other = pairing(pulled[n], tangent)
+                tolerance = subject.precision.atol + subject.precision.rtol * max(scale, other)
+                found.append((abs(left - right), tolerance, k, j, left, right))
+    error, tolerance, k, j, left, right = max(found, key=lambda entry: _excess(*entry[:2]))
+    if error <= tolerance:
+        return Outcome(True, "Re <c, J dx> = Re <J^T c, dx>", error, tolerance)
+    role = subject.transpose_role
+    role = f"{role}[{j}]" if len(subject.slots) > 1 and j >= subject.fixed else role
+    values = f"Re <c, J dx> = {right:.6g}, Re <J^T c, dx> = {left:.6g}"
+    wrong = f"{role} does not give the transpose for argument {j} and output {k}: {values}"
+    return Outcome(False, f"{wrong}. {_cause(subject, args, k, j)}", error, tolerance)
 
 
-def _transpose(subject: Subject, group: tuple[int, ...]) -> Check:
-    function = _of(subject, group)
-    x = subject.draw([subject.moving[i] for i in group], 4)
-    outs = function(*x)
-    cotangents = subject.draw(outs, 5)
-    pulled = jax.linear_transpose(function, *x)(cotangents)
-    left, right = _pairing(cotangents, outs), _pairing(pulled, x)
-    scale = sum(
-        float(np.linalg.norm(np.ravel(a)) * np.linalg.norm(np.ravel(b))) for a, b in zip(cotangents, outs, strict=True)
-    )
-    error = abs(left.real - right.real)
-    detail = f"<c, A x> is {left.real:.6g}, <A^T c, x> is {right.real:.6g}. {WRONG_TRANSPOSE}"
-    error, tolerance = error / max(scale, 1e-30), subject.tolerance
-    return Check(f"transpose in {_named(group, subject)}", error <= tolerance, detail, error, tolerance)
+def _cause(subject: Subject, args: tuple[Array, ...], k: int, j: int) -> str:
+    tangents = [subject.direction(j, 50 + probe) for probe in range(PROBES)]
+    cotangents = [only(subject, k, probe) for probe in range(PROBES)]
+    return cause_of_wrong_transpose(subject, args, (k, j), list(zip(cotangents, tangents, strict=True)))
 
 
-def _pairing(left: Arrays, right: Arrays) -> complex:
-    """<a, b>: the sum of the products, without conjugation, in double precision."""
-    wide = [[np.ravel(np.asarray(x)).astype(np.complex128) for x in arrays] for arrays in (left, right)]
-    return complex(sum(np.sum(a * b) for a, b in zip(*wide, strict=True)))
-
-
-def _double_transpose(subject: Subject, group: tuple[int, ...]) -> Check:
-    function = _of(subject, group)
-    x = subject.draw([subject.moving[i] for i in group], 6)
-    transposed = jax.linear_transpose(function, *x)
-    again = jax.linear_transpose(transposed, function(*x))(transposed(function(*x)))
-    cause = "The transpose of the transpose has to be the operator; see the check of the transpose."
-    name = f"transpose of the transpose in {_named(group, subject)}"
-    return subject.compare(name, again, (function(*transposed(function(*x))),), cause)
-
-
-def _forward_mode(subject: Subject) -> Check:
-    """Compare jvp with central differences with one Richardson step, which is exact to fourth order."""
-    x, direction = subject.moving, subject.draw(subject.moving, 7)
-    direction = tuple(d if jnp.issubdtype(d.dtype, jnp.inexact) else None for d in direction)
-    precision = max(rounding(v.dtype) for v in x if jnp.issubdtype(v.dtype, jnp.inexact))
-    step = precision**0.2
-
-    def along(t: float) -> Arrays:
-        return subject.freeze(*(v if d is None else v + _cast(t * d, v) for v, d in zip(x, direction, strict=True)))
-
-    coarse, fine = (
-        [(np.asarray(a) - np.asarray(b)) / (2 * h) for a, b in zip(along(h), along(-h), strict=True)]
-        for h in (step, step / 2)
-    )
-    expected = tuple((4 * b - a) / 3 for a, b in zip(coarse, fine, strict=True))
-    found = _tangent(subject, x, direction)
-    # Rounding grows by the inverse of the step, truncation is its fourth power.
-    return subject.compare("jvp against finite differences", found, expected, WRONG_JVP, slack=max(1.0, 3 / step))
-
-
-def _tangent(subject: Subject, x: Arrays, direction: Sequence[Any]) -> Arrays:
-    tangents = tuple(
-        np.zeros(v.shape, jax.dtypes.float0) if d is None else d for v, d in zip(x, direction, strict=True)
-    )
-    found: Arrays = jax.jvp(subject.freeze, x, tangents)[1]
-    return found
-
-
-def _reverse_mode(subject: Subject) -> Check:
-    """Compare <c, J t> with <J^T c, t>."""
-    x = subject.moving
-    direction = [d if jnp.issubdtype(d.dtype, jnp.inexact) else None for d in subject.draw(x, 8)]
-    tangents = _tangent(subject, x, direction)
-    cotangents = subject.draw(tangents, 9)
-    pulled = jax.vjp(subject.freeze, *x)[1](cotangents)
-    pairs = [(p, d) for p, d in zip(pulled, direction, strict=True) if d is not None]
-    left, right = _pairing(cotangents, tangents), _pairing(tuple(p for p, _ in pairs), tuple(d for _, d in pairs))
-    scale = sum(
-        float(np.linalg.norm(np.ravel(a)) * np.linalg.norm(np.ravel(b)))
-        for a, b in zip(cotangents, tangents, strict=True)
-    )
-    error, tolerance = abs(left.real - right.real) / max(scale, 1e-30), subject.tolerance
-    detail = f"<c, J t> is {left.real:.6g}, <J^T c, t> is {right.real:.6g}. jvp or vjp is wrong. {WRONG_TRANSPOSE}"
-    return Check("vjp against jvp", error <= tolerance, detail, error, tolerance)
+def _excess(error: float, tolerance: float) -> float:
+    """How many times the tolerance an error is; what is not a number is worst."""
+    if np.isnan(error) or np.isnan(tolerance):
+        return float(np.inf)
+    if tolerance == 0:
+        return float(np.inf if error else 0.0)
+    return error / tolerance
