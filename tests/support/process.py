@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 PREAMBLE = """
-import gc, sys, threading, time, weakref
+import gc, signal, sys, threading, time, weakref
+signal.signal(signal.SIGINT, signal.default_int_handler)  # A shell's background job has it ignored.
 import jax, jax.numpy as jnp, numpy as np
 jax.config.update("jax_enable_x64", True)
 import jaxbind
