@@ -260,19 +260,25 @@ DIFFERENTIATING: dict[str, tuple[Callable[[], Any], type[Exception], list[str]]]
     ),
 }
 RUNNING: dict[str, tuple[Any, list[str]]] = {
-    "raises": (raises, ["raises: the host function raised LookupError: no such table", "Traceback", "in raises"]),
+    "raises": (
+        raises,
+        ["raises{where}: the host function raised LookupError: no such table", "Traceback", "in raises"],
+    ),
     "raises undecodable text": (
         raises_undecodable,
-        ["raises_undecodable: the host function", "OSError: no file caf"],
+        ["raises_undecodable{where}: the host function", "OSError: no file caf"],
     ),
     "returns a value": (
         returns_value,
-        ["returns_value: the host function returned a value of type ndarray", "out[0][...] = result"],
+        ["returns_value{where}: the host function returned a value of type ndarray", "out[0][...] = result"],
     ),
-    "writes a wrong shape": (wrong_shape, ["wrong_shape: the host function raised ValueError", "(7,)", "(3,)"]),
-    "assigns to the tuple": (assigns_tuple, ["assigns_tuple: the host function raised TypeError", "item assignment"]),
-    "keeps an argument": (keeps, ["keeps: the host function kept a reference to args[0]", "args[0].copy()"]),
-    "keeps an output": (keeps_out, ["keeps_out: the host function kept a reference to out[0]", "out[0].copy()"]),
+    "writes a wrong shape": (wrong_shape, ["wrong_shape{where}: the host function raised ValueError", "(7,)", "(3,)"]),
+    "assigns to the tuple": (
+        assigns_tuple,
+        ["assigns_tuple{where}: the host function raised TypeError", "item assignment"],
+    ),
+    "keeps an argument": (keeps, ["keeps{where}: the host function kept a reference to args[0]", "args[0].copy()"]),
+    "keeps an output": (keeps_out, ["keeps_out{where}: the host function kept a reference to out[0]", "out[0].copy()"]),
     "has too few parameters": (too_few_parameters, ["too_few_parameters", "TypeError", "positional arguments"]),
 }
 
@@ -285,15 +291,36 @@ def test_message_of_a_mistake_seen_before_running(mistake: str) -> None:
     assert [f for f in fragments if f not in str(caught.value)] == [], str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "wrap", [lambda f: f, jax.jit, lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x]))], ids=["eager", "jit", "vmap"]
-)
+WRAPPED: dict[str, tuple[Any, str]] = {
+    "eager": (lambda f: f, ""),
+    "jit": (jax.jit, ""),
+    "vmap": (lambda f: lambda x: jax.vmap(f)(jnp.stack([x, x])), ", batch element (0)"),
+}
+
+
+@pytest.mark.parametrize(("wrap", "where"), WRAPPED.values(), ids=WRAPPED)
 @pytest.mark.parametrize("mistake", RUNNING)
-def test_message_of_a_mistake_inside_a_host_function(mistake: str, wrap: Any) -> None:
+def test_message_of_a_mistake_inside_a_host_function(mistake: str, wrap: Any, where: str) -> None:
     function, fragments = RUNNING[mistake]
     operator = linear(function, function)
     with pytest.raises(RuntimeError) as caught:
         jax.block_until_ready(wrap(lambda x: operator(x)[0])(X))
-    assert [f for f in fragments if f not in str(caught.value)] == [], str(caught.value)
+    expected = [fragment.replace("{where}", where) for fragment in fragments]
+    assert [f for f in expected if f not in str(caught.value)] == [], str(caught.value)
     kept.clear()
     assert linear()(X)[0].tolist() == X.tolist()  # The next call works.
+
+
+def test_the_batch_element_that_failed_is_named() -> None:
+    def positive(out: Any, args: Any, kwargs_dump: Any) -> None:
+        if args[0] < 0:
+            raise ValueError("negative")
+        out[0][...] = args[0]
+
+    operator = linear(positive, positive)
+    x = jnp.ones((2, 3, 4)).at[1, 0, 2].set(-1)
+    inner = jax.vmap(jax.vmap(lambda x: operator(x)[0], 1), 0)  # Its levels map the axes 2 and 0 of x[:, 0].
+    with pytest.raises(
+        RuntimeError, match=r"positive, batch element \(1, 2\): the host function raised ValueError: neg"
+    ):
+        jax.block_until_ready(inner(x[:, 0:1]))

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ class BatchIndex {
   }
 
   int64_t offset(size_t array) const { return offsets_[array]; }
+
+  // ", batch element (2, 0)" with the newest vmap level first; empty outside of vmap.
+  std::string describe() const {
+    std::string text;
+    for (int64_t at : position_) text += (text.empty() ? ", batch element (" : ", ") + std::to_string(at);
+    return text.empty() ? text : text + ")";
+  }
 
   // Moves on; false after the last element.
   bool next() {

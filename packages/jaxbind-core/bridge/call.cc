@@ -152,16 +152,20 @@ bool all_viewable(const std::vector<Core>& cores) {
 
 // Calls the host function for one batch element. With the GIL held.
 ffi::Error call_element(const Target& target, const Buffers& buffers, const BatchIndex& index, std::string_view name) {
+  const auto where = [&] { return std::string(label_of(name)) + index.describe(); };
+  std::string wrong;
   try {
     nb::object out = views(buffers.outputs, buffers.inputs.size(), index, Access::kWrite);
     nb::object args = views(buffers.inputs, 0, index, Access::kRead);
-    std::string wrong = call_once(target, out, args);
-    return wrong.empty() ? ffi::Error::Success() : failure(name, wrong);
+    wrong = call_once(target, out, args);
+    if (wrong.empty()) return ffi::Error::Success();
+    wrong = where() + ": " + wrong;
   } catch (nb::python_error& error) {
-    return ffi::Error(ffi::ErrorCode::kInternal, describe_exception(label_of(name), error));
+    wrong = describe_exception(where(), error);
   } catch (const std::exception& error) {
-    return failure(name, error.what());
+    wrong = where() + ": " + error.what();
   }
+  return ffi::Error(ffi::ErrorCode::kInternal, std::move(wrong));
 }
 
 // Calls the host function for every batch element, in order. With the GIL held.
