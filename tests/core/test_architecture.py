@@ -19,7 +19,7 @@ DISTRIBUTIONS = ["jaxbind-core", "jaxbind-ducc", "jaxbind-finufft"]
 PLUGINS = DISTRIBUTIONS[1:]
 
 # Module of the core -> modules of the core that it may import. Data flows down only.
-RULES = {"_abstract", "_batching", "_host_fallback", "_linear", "_lowering", "_nonlinear", "_sharding"}
+RULES = {"_abstract", "_batching", "_host_fallback", "_inspection", "_linear", "_lowering", "_nonlinear", "_sharding"}
 RECORDS = {"_errors", "_jax_compat", "_kwargs", "_operator", "_primitive"}
 MAY_IMPORT: dict[str, set[str]] = {
     "__init__": {"_errors", "jaxbind"},
@@ -30,8 +30,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_traced_rule": RECORDS | {"_abstract"},
     "_batching": RECORDS | {"_abstract"},
     "_host_fallback": RECORDS | {"_lowering", "_targets"},
+    "_inspection": {"_jax_compat", "_kwargs", "_operator", "_primitive"},
     "_lowering": RECORDS | {"_abstract", "_bridge", "_sharding", "_targets"},
-    "_sharding": RECORDS | {"_abstract"},
+    "_sharding": RECORDS | {"_abstract", "_inspection"},
     "_abstract": RECORDS | {"_bridge"},
     "_primitive": {"_errors", "_jax_compat", "_kwargs", "_operator"},
     "_operator": {"_errors", "_targets"},

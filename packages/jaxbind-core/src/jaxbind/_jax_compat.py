@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax._src import core as _core
 from jax._src import dispatch as _dispatch
+from jax._src import source_info_util as _source_info
 from jax.core import ShapedArray
 from jax.experimental.custom_partitioning import ArrayMapping, SdyShardingRule
 from jax.interpreters import ad, mlir
@@ -23,6 +24,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 __all__ = [
     "Primitive",
     "apply_primitive",
+    "hide_frames",
     "instantiate",
     "is_partitioned",
     "is_symbolic",
@@ -48,6 +50,15 @@ def require_devices(primitive: Primitive) -> None:
     JAX 0.6 to 0.12: otherwise the lowering is shared between programs on different devices and knows of none.
     """
     _dispatch.prim_requires_devices_during_lowering.add(primitive)
+
+
+def hide_frames(path: str) -> None:
+    """Attribute operations to the callers of a package: files below `path` are not the user's.
+
+    JAX 0.6 to 0.12: there is no public name for it, and without it every operation of ours is said to come from the
+    same line of this package.
+    """
+    _source_info.register_exclusion(path)
 
 
 # JAX 0.6 to 0.8 call it standard_insert_pvary, later ones auto_insert_reshard. The public jax.lax.pvary (later pcast)

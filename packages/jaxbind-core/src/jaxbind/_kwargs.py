@@ -130,8 +130,12 @@ class Kwargs:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kwargs) and self._key == other._key
 
+    def describe(self) -> str:
+        """The values as they were written in the call: ``a=1, b='x'``."""
+        return ", ".join(f"{key}={value!r}" for key, value in self._decoded.items())
+
     def __repr__(self) -> str:
-        return f"Kwargs({', '.join(f'{k}={v!r}' for k, v in self._decoded.items())})"
+        return f"Kwargs({self.describe()})"
 
 
 def load_kwargs(kwargs_dump: Kwargs) -> dict[str, Any]:
@@ -271,7 +275,15 @@ def _decode(form: Any, references: tuple[object, ...]) -> Any:
 
 def _decode_array(spelled: str, shape: list[int], data: str) -> np.ndarray[Any, Any]:
     # The buffer is a bytes object, so the array is read-only: a host function cannot change another call's arguments.
-    return np.ndarray(shape, np.dtype(spelled), buffer=base64.b64decode(data))
+    return np.ndarray(shape, _decode_dtype(spelled), buffer=base64.b64decode(data))
+
+
+def _decode_dtype(spelled: object) -> np.dtype[Any]:
+    """A dtype that `_spell_dtype` spells; with any other, the bytes of an artifact could be taken for pointers."""
+    dtype = np.dtype(spelled) if isinstance(spelled, str) else np.dtype(object)
+    if _spell_dtype(dtype) is None:
+        raise TypeError(f"{spelled!r} is not the name of a dtype of plain values")
+    return dtype
 
 
 def _decode_type(module: ModuleType) -> Callable[[str], Any]:
@@ -291,7 +303,7 @@ _LEAVES: dict[str, Callable[..., Any]] = {
     "bytes": base64.b64decode,
     "range": range,
     "ellipsis": lambda: Ellipsis,
-    "dtype": np.dtype,
+    "dtype": _decode_dtype,
     "array": _decode_array,
     "scalar": lambda spelled, shape, data: _decode_array(spelled, shape, data)[()],
     "type": _PYTHON_TYPES.__getitem__,

@@ -8,7 +8,7 @@ from typing import Any
 
 from jax.interpreters import ad, batching, mlir
 
-from jaxbind import _abstract, _batching, _host_fallback, _linear, _lowering, _nonlinear, _sharding
+from jaxbind import _abstract, _batching, _host_fallback, _inspection, _linear, _lowering, _nonlinear, _sharding
 from jaxbind._operator import LinearOperator, NonlinearOperator, Record
 from jaxbind._primitive import call_p
 
@@ -31,5 +31,5 @@ call_p.def_abstract_eval(_abstract.abstract_eval)
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transpose
 batching.primitive_batchers[call_p] = _batching.batch
-mlir.register_lowering(call_p, _sharding.partitioned(_lowering.lower_cpu), platform="cpu")
-mlir.register_lowering(call_p, _sharding.partitioned(_host_fallback.lower_elsewhere))
+for lower, platform in ((_lowering.lower_cpu, "cpu"), (_host_fallback.lower_elsewhere, None)):
+    mlir.register_lowering(call_p, _inspection.named(_sharding.partitioned(lower)), platform=platform)

@@ -18,6 +18,7 @@ from jax.interpreters import mlir
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jaxbind._abstract import absolute, output_axes
+from jaxbind._inspection import label
 from jaxbind._jax_compat import is_partitioned, sharding_rule
 from jaxbind._kwargs import Kwargs
 from jaxbind._operator import Record
@@ -43,7 +44,7 @@ def partitioned(lower: Lowering) -> Lowering:
     def rule(ctx: Any, *operands: Any, operator: Record, kwargs: Kwargs, axes: Axes) -> Sequence[Any]:
         if not axes[0] or not is_partitioned(ctx):
             return lower(ctx, *operands, operator=operator, kwargs=kwargs, axes=axes)
-        split = _split_call(ctx.avals_in, operator, kwargs, axes)
+        split = jax.named_scope(label(operator, kwargs))(_split_call(ctx.avals_in, operator, kwargs, axes))
         results: Sequence[Any] = mlir.lower_fun(split, multiple_results=True)(ctx, *operands)
         return results
 
