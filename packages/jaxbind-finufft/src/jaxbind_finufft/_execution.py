@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from jaxbind import load_kwargs
 
-from jaxbind_finufft import _errors, _threads
+from jaxbind_finufft import _errors, _threads, _upsampling
 from jaxbind_finufft._plan_cache import plan_cache
 from jaxbind_finufft._plans import Lane, Request
 
@@ -108,16 +108,19 @@ class _Settings:
 
     def _new_lane(self, key: tuple[int, ...], dtype: str) -> Lane:
         first, last, transforms, _ = key
+        options = dict(self.options)
         if isinstance(self.modes, int):
             # The size of the fine grid follows from the extents of points and targets; their number stands in for it.
             operations = 2 * _threads.work(first + last, first + last, self.modes, self.eps, transforms)
         else:
             operations = _threads.work(first, math.prod(self.modes), len(self.modes), self.eps, transforms)
-        nthreads = _threads.choose(int(self.options.get("nthreads", 0)), operations)
-        options = tuple((self.options | {"nthreads": nthreads}).items())
+            if upsampfac := options.get("upsampfac") or _upsampling.choose(self.modes, first, self.eps, dtype):
+                options["upsampfac"] = upsampfac
+        options["nthreads"] = _threads.choose(int(options.get("nthreads", 0)), operations)
         if len(self.lanes) > 256:  # the number of points changes all the time
             self.lanes.clear()
-        lane = plan_cache.lane(Request(self.kind, self.modes, transforms, self.sign, self.eps, dtype, options))
+        request = Request(self.kind, self.modes, transforms, self.sign, self.eps, dtype, tuple(options.items()))
+        lane = plan_cache.lane(request)
         return self.lanes.setdefault(key, lane)
 
 

@@ -73,7 +73,7 @@ class Opts:
     spread_kerevalmeth, spread_kerpad
         How the kernel is evaluated; recent versions of FINUFFT ignore both.
     upsampfac
-        Size of the fine grid relative to the modes, above 1; 0 for FINUFFT's choice.
+        Size of the fine grid relative to the modes, above 1; 0 for FINUFFT's choice, or 1.5 to 2 where that is faster.
     spread_thread
         See `SpreadThread`.
     maxbatchsize
