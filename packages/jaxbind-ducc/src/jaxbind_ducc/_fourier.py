@@ -180,8 +180,10 @@ def r2c(
     TypeError, ValueError
         If the array is not real, or as in `c2c`.
 
-    Notes ----- The function is `ducc0.fft.r2c`. The map is linear over the real numbers. Its transpose is `c2r` with
-    the entries that stand for two halved, because the cotangent has no redundant half.
+    Notes
+    -----
+    The function is `ducc0.fft.r2c`. The map is linear over the real numbers. Its transpose is `c2r` with the entries
+    that stand for two halved, because the cotangent has no redundant half.
     """
     a = _dtypes.as_array("r2c", "a", a, "real")
     axes = _some_axes("r2c", a, axes)
@@ -224,8 +226,10 @@ def c2r(
     TypeError, ValueError
         If the array is not complex, `lastsize` does not fit, or as in `c2c`.
 
-    Notes ----- The function is `ducc0.fft.c2r`. The map is linear over the real numbers. Its transpose is `r2c` with
-    the entries that stand for two doubled.
+    Notes
+    -----
+    The function is `ducc0.fft.c2r`. The map is linear over the real numbers. Its transpose is `r2c` with the entries
+    that stand for two doubled.
 
     Examples
     --------
