@@ -11,9 +11,7 @@ import jax.numpy as jnp
 import jaxbind
 import numpy as np
 import pytest
-from jax.interpreters import mlir
-from jaxbind import _host_fallback, _lowering, _sharding
-from jaxbind._primitive import call_p
+from jaxbind import _host_fallback, _lowering, _register
 from support import ramp, zoo
 from support.meeting import Meeting
 
@@ -25,10 +23,10 @@ X = np.random.default_rng(0).normal(size=(3, 4, 5))
 @pytest.fixture
 def without_bridge() -> Iterator[None]:
     """Lower calls as on a platform that has no bridge."""
-    mlir.register_lowering(call_p, _sharding.partitioned(_host_fallback.lower_elsewhere), platform="cpu")
+    _register.register_lowering(_host_fallback.lower_elsewhere, "cpu")
     jax.clear_caches()
     yield
-    mlir.register_lowering(call_p, _sharding.partitioned(_lowering.lower_cpu), platform="cpu")
+    _register.register_lowering(_lowering.lower_cpu, "cpu")
     jax.clear_caches()
 
 

@@ -27,9 +27,14 @@ def _transpose(cotangents: Sequence[Any], *args: Any, **params: Any) -> Any:
     return DERIVATIVES[type(params["operator"])][1](cotangents, *args, **params)
 
 
+def register_lowering(lower: _inspection.Lowering, platform: str | None) -> None:
+    """Lower calls on a platform (None: on all others) by a rule for one device, split over devices and named."""
+    mlir.register_lowering(call_p, _inspection.named(_sharding.partitioned(lower)), platform=platform)
+
+
 call_p.def_abstract_eval(_abstract.abstract_eval)
 ad.primitive_jvps[call_p] = _jvp
 ad.primitive_transposes[call_p] = _transpose
 batching.primitive_batchers[call_p] = _batching.batch
-for lower, platform in ((_lowering.lower_cpu, "cpu"), (_host_fallback.lower_elsewhere, None)):
-    mlir.register_lowering(call_p, _inspection.named(_sharding.partitioned(lower)), platform=platform)
+register_lowering(_lowering.lower_cpu, "cpu")
+register_lowering(_host_fallback.lower_elsewhere, None)
