@@ -45,9 +45,13 @@ PACKAGES = {
     "ducc": ("jaxbind-core", "jaxbind-ducc"),
     "finufft": ("jaxbind-core", "jaxbind-finufft"),
     "together": ("jaxbind-core", "jaxbind-ducc", "jaxbind-finufft"),
+    "docs": ("jaxbind-core", "jaxbind-ducc", "jaxbind-finufft"),
 }
-# Groups of the root pyproject.toml that a part's tests need; the core's tests run the examples too.
-TEST_GROUPS = {"core": ("test", "demo")}
+# Groups of the root pyproject.toml that a part's tests need; tests run the examples too.
+TEST_GROUPS = {"core": ("test", "demo"), "ducc": ("test", "demo-ducc"), "docs": ("test", "docs", "demo-ducc")}
+
+# One process per core; an idle one takes over tests of a busy one. `-- -n 0` keeps everything in one process.
+PARALLEL = ("-n", "auto", "--dist", "worksteal")
 
 GROUPS = nox.project.load_toml(ROOT / "pyproject.toml")
 # Distribution -> what its metadata requires from elsewhere.
@@ -115,7 +119,7 @@ def install(session: nox.Session, part: str, *groups: str, pins: Sequence[str] =
 def run_tests(session: nox.Session, part: str, *pins: str) -> None:
     """Run a part's tests with exactly its distributions, and particular versions of what they require."""
     install(session, part, *TEST_GROUPS.get(part, ("test",)), pins=pins)
-    session.run("pytest", f"tests/{part}", *session.posargs)
+    session.run("pytest", *PARALLEL, f"tests/{part}", *session.posargs)
 
 
 @nox.session
@@ -166,7 +170,7 @@ def jax(session: nox.Session, version: str) -> None:
 
 
 @nox.session(python=PYTHONS[0], default=False)
-@nox.parametrize("part", [nox.param(part, id=part) for part in PACKAGES])
+@nox.parametrize("part", [nox.param(part, id=part) for part in PACKAGES if part != "docs"])  # written for today's
 def minimums(session: nox.Session, part: str) -> None:
     """Run a part's tests with the lowest versions that its metadata and the dependency groups allow."""
     if session.venv_backend != "uv":
@@ -185,8 +189,8 @@ def demo(session: nox.Session) -> None:
 @nox.session(default=False)
 def examples(session: nox.Session) -> None:
     """Run every program of docs/examples/."""
-    install(session, "core", "demo")
-    for example in sorted(ROOT.glob("docs/examples/*.py")):
+    install(session, "together", "demo-ducc")
+    for example in sorted(ROOT.glob("docs/examples/**/*.py")):
         session.run("python", str(example), *session.posargs)
 
 
@@ -202,15 +206,16 @@ def docs(session: nox.Session) -> None:
     """Build the documentation, with warnings as errors."""
     if not (ROOT / "docs/conf.py").exists():
         session.skip("docs/conf.py does not exist yet")
-    install(session, "together", "docs", "demo")
+    install(session, "together", "docs", "demo-ducc")
     session.run("sphinx-build", "-W", "-b", "html", "docs", "docs/_build/html", *session.posargs)
 
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure the bridge beside its alternatives (`-- --quick` for a short run)."""
-    install(session, "core", "bench")
-    session.run("python", "benchmarks/run.py", *session.posargs)
+    """Measure the bridge, or what `-- fft`, `-- sht` name in benchmarks/, beside others (`--quick`: shorter)."""
+    named = session.posargs[:1] if session.posargs and not session.posargs[0].startswith("-") else []
+    install(session, "together" if named else "core", *(["bench-ducc"] if named else ["bench"]))
+    session.run("python", f"benchmarks/{named[0] if named else 'run'}.py", *session.posargs[len(named) :])
 
 
 @nox.session(default=False)
@@ -233,7 +238,7 @@ def wheels(session: nox.Session) -> None:
     session.run("python", "tools/check_distributions.py", str(release))
     session.run("twine", "check", "--strict", *files)
     session.install(*(path for path in files if path.endswith(".whl")))
-    session.run("pytest", "tests/core", *session.posargs)
+    session.run("pytest", *PARALLEL, "tests/core", *session.posargs)
 
 
 if __name__ == "__main__":
