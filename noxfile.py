@@ -48,7 +48,14 @@ PACKAGES = {
     "docs": ("jaxbind-core", "jaxbind-ducc", "jaxbind-finufft"),
 }
 # Groups of the root pyproject.toml that a part's tests need; tests run the examples too.
-TEST_GROUPS = {"core": ("test", "demo"), "ducc": ("test", "demo-ducc"), "docs": ("test", "docs", "demo-ducc")}
+TEST_GROUPS = {
+    "core": ("test", "demo"),
+    "ducc": ("test", "demo-ducc"),
+    "finufft": ("test", "demo"),
+    "docs": ("test", "docs", "demo-ducc"),
+}
+# Benchmark -> group with the packages that it compares ours with.
+BENCH_GROUPS = {"run": "bench", "nufft": "bench-finufft"}
 
 # One process per core; an idle one takes over tests of a busy one. `-- -n 0` keeps everything in one process.
 PARALLEL = ("-n", "auto", "--dist", "worksteal")
@@ -212,10 +219,11 @@ def docs(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure the bridge, or what `-- fft`, `-- sht` name in benchmarks/, beside others (`--quick`: shorter)."""
+    """Measure the bridge, or what `-- fft`, `-- sht`, `-- nufft` name, beside others (`--quick`: shorter)."""
     named = session.posargs[:1] if session.posargs and not session.posargs[0].startswith("-") else []
-    install(session, "together" if named else "core", *(["bench-ducc"] if named else ["bench"]))
-    session.run("python", f"benchmarks/{named[0] if named else 'run'}.py", *session.posargs[len(named) :])
+    name = named[0] if named else "run"
+    install(session, "together" if named else "core", BENCH_GROUPS.get(name, "bench-ducc"))
+    session.run("python", f"benchmarks/{name}.py", *session.posargs[len(named) :])
 
 
 @nox.session(default=False)
