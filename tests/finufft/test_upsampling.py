@@ -13,7 +13,7 @@ from jaxbind_finufft.options import Opts
 from support.arrays import draw
 from support.nonuniform import Problem, distance
 
-FASTER: dict[str, Any] = {"modes": (32, 32), "points": 1_000, "eps": 1e-6, "dtype": "complex128"}
+FASTER: dict[str, Any] = {"kind": 1, "modes": (32, 32), "points": 1_000, "eps": 1e-6, "dtype": "complex128"}
 CUBE: dict[str, Any] = FASTER | {"modes": (20, 20, 20), "points": 8_000}
 
 
@@ -25,7 +25,11 @@ CUBE: dict[str, Any] = FASTER | {"modes": (20, 20, 20), "points": 8_000}
         (FASTER | {"eps": 1e-3}, 0.0),
         (FASTER | {"eps": 1e-9}, 0.0),
         (FASTER | {"modes": (1_000,)}, 0.0),
-        (FASTER | {"modes": (0, 32)}, 1.5),
+        (FASTER | {"modes": (0, 32)}, 2.0),
+        (FASTER | {"modes": (64, 64), "points": 10_000}, 2.0),
+        (FASTER | {"modes": (64, 64), "points": 7_000}, 1.5),
+        (FASTER | {"modes": (16, 16), "points": 300}, 1.5),
+        (FASTER | {"modes": (16, 16), "points": 400}, 2.0),
         (FASTER | {"dtype": "complex64"}, 0.0),
         (FASTER | {"points": 100}, 0.0),
         (FASTER | {"modes": (512, 512), "points": 1_000_000}, 0.0),
@@ -35,7 +39,16 @@ CUBE: dict[str, Any] = FASTER | {"modes": (20, 20, 20), "points": 8_000}
         (CUBE | {"points": 4_000, "eps": 1e-8}, 2.0),
         (CUBE | {"modes": (40, 40, 40)}, 0.0),
         (CUBE | {"modes": (100, 100, 100), "points": 1_000_000}, 1.6),
+        (CUBE | {"modes": (8, 8, 8), "points": 100}, 2.0),
         (CUBE | {"dtype": "complex64"}, 1.6),
+        (CUBE | {"dtype": "complex64", "points": 23_000}, 1.6),
+        (CUBE | {"dtype": "complex64", "points": 25_000}, 0.0),
+        (CUBE | {"dtype": "complex64", "points": 13_000, "eps": 2e-7}, 0.0),
+        (CUBE | {"dtype": "complex64", "kind": 2}, 0.0),
+        (CUBE | {"dtype": "complex64", "kind": 2, "points": 4_000}, 1.6),
+        (CUBE | {"dtype": "complex64", "kind": 2, "points": 4_000, "eps": 2e-7}, 0.0),
+        (CUBE | {"dtype": "complex64", "kind": 2, "points": 7_000, "eps": 1e-4}, 1.6),
+        (CUBE | {"dtype": "complex64", "kind": 2, "points": 9_000, "eps": 1e-4}, 0.0),
         (CUBE | {"dtype": "complex64", "modes": (38, 40, 80)}, 1.6),
         (CUBE | {"dtype": "complex64", "modes": (10, 10, 10)}, 0.0),
         (CUBE | {"dtype": "complex64", "modes": (20, 20, 21)}, 0.0),
@@ -66,11 +79,11 @@ def test_choice_of_the_user_is_kept(wanted: float, expected: float, monkeypatch:
 
 @pytest.mark.parametrize("kind", [1, 2])
 @pytest.mark.parametrize("eps", [1e-5, 1e-6, 1.1e-7, 1e-8])
-@pytest.mark.parametrize(("modes", "count"), [((12, 13), 200), ((5, 6, 7), 100), ((5, 6, 7), 300)])
+@pytest.mark.parametrize(("modes", "count"), [((12, 13), 200), ((12, 13), 400), ((5, 6, 7), 100)])
 def test_accuracy_is_reached_in_double_precision(modes: tuple[int, ...], count: int, eps: float, kind: int) -> None:
     problem = Problem(kind, len(modes), modes=modes)
     args = problem.arguments(count=count)
-    assert _upsampling.choose(modes, count, eps, "complex128") > 0
+    assert _upsampling.choose(kind, modes, count, eps, "complex128") > 0
     assert distance(problem.fast(eps)(*args), problem.exact(*args)) < 2 * eps
 
 
@@ -79,7 +92,7 @@ def test_accuracy_is_reached_in_double_precision(modes: tuple[int, ...], count: 
 def test_accuracy_is_reached_in_single_precision(eps: float, kind: int) -> None:
     problem = Problem(kind, 3, modes=(20, 19, 20))
     args = problem.arguments("complex64", count=300)
-    assert _upsampling.choose(problem.sizes, 300, eps, "complex64") == 1.6
+    assert _upsampling.choose(kind, problem.sizes, 300, eps, "complex64") == 1.6
     exact = problem.direct(*(a.astype("complex128" if a.dtype.kind == "c" else "float64") for a in args))
     assert distance(problem.fast(eps)(*args), exact) < 2 * eps
 

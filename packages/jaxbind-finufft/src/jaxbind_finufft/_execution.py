@@ -114,8 +114,9 @@ class _Settings:
             operations = 2 * _threads.work(first + last, first + last, self.modes, self.eps, transforms)
         else:
             operations = _threads.work(first, math.prod(self.modes), len(self.modes), self.eps, transforms)
-            if upsampfac := options.get("upsampfac") or _upsampling.choose(self.modes, first, self.eps, dtype):
-                options["upsampfac"] = upsampfac
+            if not options.get("upsampfac"):
+                chosen = _upsampling.choose(self.kind, self.modes, first, self.eps, dtype)
+                options |= {"upsampfac": chosen} if chosen else {}
         options["nthreads"] = _threads.choose(int(options.get("nthreads", 0)), operations)
         if len(self.lanes) > 256:  # the number of points changes all the time
             self.lanes.clear()
