@@ -59,8 +59,9 @@ def test_grid_is_finer_where_that_was_measured_to_be_faster(case: dict[str, Any]
     assert _upsampling.choose(**case) == expected
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [(0.0, 1.5), (1.25, 1.25), (2.0, 2.0)])
-def test_choice_of_the_user_is_kept(wanted: float, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def factors(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The factor that each new plan is made with; None where FINUFFT chooses."""
     seen: list[Any] = []
     make = finufft.Plan.__init__
 
@@ -68,13 +69,26 @@ def test_choice_of_the_user_is_kept(wanted: float, expected: float, monkeypatch:
         seen.append(options.get("upsampfac"))
         make(plan, *args, **options)
 
-    x, y = draw(0, (1_000,)), draw(1, (1_000,))
-    c = draw(2, (1_000,), complex)
-    nufft1((32, 32), c, x, y, opts=Opts(upsampfac=wanted)).block_until_ready()  # asks for FINUFFT's limits once
+    x, c = draw(0, (10,)), draw(1, (10,), complex)
+    nufft1(4, c, x, opts=Opts(upsampfac=2.0)).block_until_ready()  # asks for FINUFFT's limits once
     monkeypatch.setattr(finufft.Plan, "__init__", recorded)
     clear_plan_cache()
+    return seen
+
+
+@pytest.mark.parametrize(("wanted", "expected"), [(0.0, 1.5), (1.25, 1.25), (2.0, 2.0)])
+def test_choice_of_the_user_is_kept(wanted: float, expected: float, factors: list[Any]) -> None:
+    x, y = draw(0, (1_000,)), draw(1, (1_000,))
+    c = draw(2, (1_000,), complex)
     nufft1((32, 32), c, x, y, opts=Opts(upsampfac=wanted)).block_until_ready()
-    assert seen == [expected]
+    assert factors[-1] == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [(1, 1.6), (2, None)])
+def test_choice_depends_on_the_type(kind: int, expected: float | None, factors: list[Any]) -> None:
+    problem = Problem(kind, 3, modes=(20, 20, 20))
+    problem.fast(1e-6)(*problem.arguments("complex64", count=8_000)).block_until_ready()
+    assert factors == [expected]
 
 
 @pytest.mark.parametrize("kind", [1, 2])
