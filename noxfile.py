@@ -234,6 +234,43 @@ def mutants(session: nox.Session) -> None:
     session.run("python", "tools/mutants.py", *session.posargs)
 
 
+@nox.session(default=False)
+@nox.parametrize("sanitizer", [nox.param(name, id=name.partition(",")[0]) for name in ("address,undefined", "thread")])
+def sanitize(session: nox.Session, sanitizer: str) -> None:
+    """Run the core's tests with a bridge that GCC's sanitizers watch (Linux)."""
+    folder = Path(session.create_tmp())
+    settings = {"cmake.build-type": "Debug", "cmake.define.JAXBIND_SANITIZE": sanitizer, "install.strip": "false"}
+    shutil.rmtree(folder / "wheel", ignore_errors=True)
+    settings_arguments = [f"--config-setting={key}={value}" for key, value in settings.items()]
+    build(session, "--wheel", *settings_arguments, "-o", str(folder / "wheel"), str(ROOT / "packages" / "jaxbind-core"))
+    groups = nox.project.dependency_groups(GROUPS, *TEST_GROUPS["core"])
+    session.install("--reinstall-package=jaxbind-core", *map(str, folder.glob("wheel/*.whl")), *groups)
+    session.run("python", "tools/sanitize.py", sanitizer.partition(",")[0], *session.posargs)
+
+
+@nox.session(default=False)
+def growth(session: nox.Session) -> None:
+    """Make a million calls on every way through the bridge and demand that nothing grows (`-- --calls N`)."""
+    install(session, "core")
+    session.run("python", "tests/support/growth.py", *session.posargs)
+
+
+@nox.session(default=False)
+def stress(session: nox.Session) -> None:
+    """Make, run, drop and break operators at random on many threads (`-- --seconds N --seed N`)."""
+    install(session, "core")
+    session.run("python", "tests/support/stress.py", *session.posargs)
+
+
+@nox.session(default=False)
+def fuzz(session: nox.Session) -> None:
+    """Run the tests that hypothesis drives with thousands of cases each (`-- -k NAME` for some)."""
+    install(session, "core", "test")
+    files = ("hostile_programs", "kwargs", "properties", "vmap")
+    arguments = (*PARALLEL, "--hypothesis-profile=fuzz", *(f"tests/core/test_{name}.py" for name in files))
+    session.run("pytest", *arguments, *session.posargs)
+
+
 @nox.session(default=False, reuse_venv=False)
 def wheels(session: nox.Session) -> None:
     """Build what is released into dist/release/, check every file in it, and test it in a bare environment."""

@@ -16,6 +16,7 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 # Deterministic: a failure on one machine is a failure on all. Compiling makes the first example slow.
 hypothesis.settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=3000, print_blob=True)  # `nox -s fuzz`
 hypothesis.settings.load_profile("house")
 
 

@@ -61,7 +61,7 @@ def _endomorphism(case: zoo.Case, f: Callable[..., Any]) -> Function:
     return squared
 
 
-@hypothesis.settings(max_examples=15)
+@hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 4)
 @hypothesis.given(case=st.sampled_from(CASES), steps=st.lists(st.sampled_from(sorted(STEPS)), min_size=1, max_size=4))
 def test_any_stack_of_transformations(case: zoo.Case, steps: list[str]) -> None:
     hypothesis.assume(steps.count("vmap") <= 2)
@@ -98,7 +98,7 @@ def test_any_shape_and_axis(shape: tuple[int, ...], data: st.DataObject) -> None
     assert_close(found, jnp.asarray(expected))
 
 
-@hypothesis.settings(max_examples=25)
+@hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 2)
 @hypothesis.given(shape=SHAPES.filter(lambda shape: 0 not in shape), size=st.integers(1, 3))
 def test_the_transpose_of_any_batch(shape: tuple[int, ...], size: int) -> None:
     x, c = draw(1, (size, *shape)), draw(2, (size, *shape))

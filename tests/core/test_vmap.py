@@ -131,7 +131,7 @@ def test_unmapped_arguments_are_not_copied_per_element() -> None:
     assert [e.primitive.name for e in program.eqns] == ["jaxbind_call"]
 
 
-@hypothesis.settings(max_examples=30)
+@hypothesis.settings(max_examples=hypothesis.settings.default.max_examples // 2)
 @hypothesis.given(data=st.data(), case=st.sampled_from(zoo.ALL))
 def test_any_nesting(data: st.DataObject, case: zoo.Case) -> None:
     ranks = [np.ndim(a) for a in case.args]

@@ -30,6 +30,7 @@ struct Attributes {
     if (batch_ndim < 0 || batch_ndim > 62) return "batch_ndim is out of range";
     if (batch_threads < 0 || batch_threads > kMostThreads) return "batch_threads is out of range";
     if (masks.size() != args.size()) return "there is not one batch mask per argument";
+    if (args.size() == 0) return "there is no argument";
     if (rets.size() == 0) return "there is no output";
     auto first = rets.get<ffi::AnyBuffer>(0);
     for (size_t k = 0; k < rets.size(); ++k) {

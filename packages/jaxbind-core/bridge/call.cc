@@ -118,6 +118,13 @@ ffi::Error failure(std::string_view name, const std::string& text) {
   return ffi::Error(ffi::ErrorCode::kInternal, std::string(label_of(name)) + ": " + text);
 }
 
+// The same for a name that no target has confirmed: a damaged program may carry any bytes, and Python takes UTF-8 only.
+ffi::Error unconfirmed(std::string_view name, const std::string& text) {
+  std::string ascii(name);
+  std::replace_if(ascii.begin(), ascii.end(), [](char c) { return (c & 0x80) != 0 || c == 0; }, '?');
+  return failure(ascii, text);
+}
+
 // The buffers of one call, ready to be walked.
 struct Buffers {
   std::vector<Core> inputs, outputs;
@@ -234,25 +241,25 @@ ffi::Error call(ffi::RemainingArgs args, ffi::RemainingRets rets, int64_t id, st
   try {
     const Attributes attributes{id, name, kwargs, batch_ndim, masks, batch_threads};
     if (std::string wrong = attributes.mismatch(args, rets); !wrong.empty()) {
-      return failure(name, "the compiled call is malformed: " + wrong + ". Export or compile it anew.");
+      return unconfirmed(name, "the compiled call is malformed: " + wrong + ". Export or compile it anew.");
     }
     Buffers buffers = prepare(args, rets, attributes);
     if (!all_viewable(buffers.inputs) || !all_viewable(buffers.outputs)) {
-      return failure(name, "the compiled call has a buffer of a dtype that NumPy cannot view. Compile it anew.");
+      return unconfirmed(name, "the compiled call has a buffer of a dtype that NumPy cannot view. Compile it anew.");
     }
     if (buffers.index.count() == 0) return ffi::Error::Success();
     PythonScope python;
-    if (!python.entered()) return failure(name, "called while the interpreter is shutting down.");
+    if (!python.entered()) return unconfirmed(name, "called while the interpreter is shutting down.");
     Target target;
     try {
       target = find_target(id, name, kwargs);
     } catch (nb::python_error& error) {
-      return failure(name, nb::str(error.value()).c_str());
+      return unconfirmed(name, nb::str(error.value()).c_str());
     }
     const int64_t threads = std::min(thread_count(batch_threads), buffers.index.count());
     return threads == 1 ? walk(target, buffers, name) : SharedLoop(target, buffers, name).walk(threads);
   } catch (const std::exception& error) {  // Nothing may be thrown across the border.
-    return failure(name, error.what());
+    return unconfirmed(name, error.what());
   }
 }
 

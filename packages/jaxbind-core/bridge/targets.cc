@@ -27,6 +27,13 @@ Table& table() {
   return *instance;
 }
 
+// Text of a compiled program as a str. What is no UTF-8 is spelled out, so that the resolver can name what it refuses.
+nb::object decoded(std::string_view text) {
+  PyObject* found = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace");
+  if (!found) throw nb::python_error();
+  return nb::steal(found);
+}
+
 }  // namespace
 
 void add_target(int64_t id, int64_t serial, std::string_view name, std::string_view encoded, nb::object function,
@@ -53,7 +60,7 @@ Target find_target(int64_t id, std::string_view name, std::string_view encoded) 
       return found->second.target;
     }
   }
-  nb::object pair = table().resolve(nb::str(name.data(), name.size()), nb::str(encoded.data(), encoded.size()));
+  nb::object pair = table().resolve(decoded(name), decoded(encoded));
   return {pair[0], pair[1]};
 }
 

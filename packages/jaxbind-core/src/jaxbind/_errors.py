@@ -129,6 +129,15 @@ def foreign_reference(described: str) -> RuntimeError:
     )
 
 
+def malformed_keywords(reason: Exception) -> RuntimeError:
+    """A compiled program carries keyword arguments that nothing in this version encodes."""
+    found = f"{type(reason).__name__}: {ascii(str(reason))[:200]}"
+    return RuntimeError(
+        f"the keyword arguments of the compiled call are malformed ({found}); "
+        "expected what this version of jaxbind encodes. Export or compile the program anew."
+    )
+
+
 def bad_abstract(name: str, function: str, found: str) -> TypeError:
     """The user's abstract function returned something else than output descriptions."""
     return TypeError(

@@ -46,7 +46,8 @@ def _host_call(
 
         def element(index: tuple[int, ...]) -> None:
             views = tuple(_element(array, index, mask) for array, mask in zip(inputs, masks, strict=True))
-            returned = target.function.call(tuple(result[(*index, ...)] for result in results), views, target.kwargs)
+            place: tuple[Any, ...] = (*index, ...)  # With the ellipsis, an array of no dimensions is a view too.
+            returned = target.function.call(tuple(result[place] for result in results), views, target.kwargs)
             if returned is not None:
                 raise _errors.returned_value(target.function.name, returned)
 

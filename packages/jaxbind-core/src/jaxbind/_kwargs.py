@@ -103,7 +103,10 @@ class Kwargs:
         """
         if not token.startswith("["):
             raise _errors.foreign_reference("an object without encoding")
-        return cls(token, ())
+        try:
+            return cls(token, ())
+        except Exception as error:  # Whatever a text that nobody encoded leads to.
+            raise _errors.malformed_keywords(error) from error
 
     def with_batch_axes(self, batch_axes: tuple[tuple[int, ...], ...] | None) -> Kwargs:
         """The same keyword arguments and ``batch_axes``, which a natively batching host function gets."""

@@ -311,4 +311,4 @@ def _checked_threads(name: str, threads: Any, can_batch: bool) -> int:
 
 
 def _is_count(number: Any) -> bool:
-    return isinstance(number, (int, np.integer)) and not isinstance(number, bool) and number >= 0
+    return isinstance(number, (int, np.integer)) and not isinstance(number, bool) and int(number) >= 0
