@@ -34,11 +34,13 @@ CLAIMS = {
     "how-to/programs/check_an_operator.py": [r"passed all \d+ checks", r"FAILED +transpose "],
     "how-to/programs/debug_a_call.py": [r"ValueError: window of 7 on 5 points", r"line \d+, in smooth"],
     "how-to/programs/export_and_cache.py": [r"values +\[\[1.0, 3.0, 6.0\]", r"cache: False\n.*\n.*cache: True"],
+    "how-to/programs/find_a_root.py": [r"third derivative in the load +\(5, 5, 5\)"],
     "how-to/programs/fixed_arguments.py": [
         r"cannot differentiate with respect to argument 0",
         r"positions \[1. 5. 9.\]",
     ],
     "how-to/programs/from_pure_callback.py": [r"before .* first order only", r"after .* second order too"],
+    "how-to/programs/hessian_vector_products.py": [r"step 7: misfit +84.\d+, .* error of the start 0.10"],
     "how-to/programs/move_from_jax_finufft.py": [
         r"least-squares solution \d\.\de-(0[89]|1\d)\n",
         r"points \(2, 200, 200\)",
