@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Fourier transforms: `jaxbind_ducc.fft` beside direct calls of ducc0 and `jax.numpy.fft`, as ratios.
 
-Every round times one call of each, in an order that changes, so that what else the machine does, and what the call
-before leaves behind, meet all of them alike. The result is the median over the rounds of the ratio within a round.
-Direct calls return a new array each time, as JAX does.
+Direct calls return a new array each time, as JAX does. See `_timing.side_by_side` for how times are taken.
 
-Run it as ``python benchmarks/fft.py [--rounds 51] [--json results/fft.json]`` in an environment with `jaxbind-ducc`.
+Run it as ``python benchmarks/fft.py [--quick] [--rounds 41] [--json results/fft.json]``.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import functools
 import json
-import random
-import statistics
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import _timing
 import ducc0
 import jax
 import jax.numpy as jnp
@@ -27,7 +23,8 @@ import numpy as np
 from jaxbind_ducc import fft
 
 PROMISE = 1.03  # times the direct call, from 1 ms of work on
-SHAPES = [(8,), (64, 64), (256, 256), (512, 512), (1024, 1024), (64, 64, 64)]
+SHAPES = [(64, 64), (512, 512), (1024, 1024), (2048, 2048), (128, 128, 128)]
+BATCH = (16, 256, 256)  # the first axis is mapped
 TRANSFORMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any], bool]] = {
     "c2c": (fft.c2c, ducc0.fft.c2c, jnp.fft.fftn, True),
     "r2c": (fft.r2c, ducc0.fft.r2c, jnp.fft.rfftn, False),
@@ -35,61 +32,48 @@ TRANSFORMS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[...
 }
 
 
-def measure(name: str, shape: tuple[int, ...], rounds: int) -> dict[str, Any]:
-    """Time one transform of one shape.
-
-    Returns
-    -------
-    dict
-        Median times in milliseconds, and the median ratios to the direct call.
-    """
+def measure(name: str, shape: tuple[int, ...], dtype: str, nthreads: int, rounds: int, batch: bool) -> dict[str, Any]:
+    """Time one transform of one shape; with `batch`, of each element of the first axis."""
     ours, direct, native, is_complex = TRANSFORMS[name]
     rng = np.random.default_rng(0)
     x = rng.normal(size=shape) + (1j * rng.normal(size=shape) if is_complex else 0)
-    on_device, jitted, jitted_native = jnp.asarray(x), jax.jit(ours), jax.jit(native)
+    x = x.astype(np.result_type(dtype, np.complex64) if is_complex else dtype)
+    on_device = jnp.asarray(x)
+    f = functools.partial(ours, nthreads=nthreads)
+    jitted, jitted_native = (jax.jit(jax.vmap(g) if batch else g) for g in (f, native))
+    axes = tuple(range(1, x.ndim)) if batch else None
     contenders: dict[str, Callable[[], Any]] = {
-        "jaxbind_ducc": lambda: jitted(on_device).block_until_ready(),
-        "ducc0": lambda: direct(x, nthreads=0),
+        "ours": lambda: jitted(on_device).block_until_ready(),
+        "ducc0": lambda: direct(x, axes, nthreads=nthreads),
         "jnp.fft": lambda: jitted_native(on_device).block_until_ready(),
     }
-    times: dict[str, list[float]] = {contender: [] for contender in contenders}
-    order = random.Random(0)
-    for round_number in range(rounds + 2):
-        for contender, call in order.sample(list(contenders.items()), len(contenders)):
-            start = time.perf_counter()
-            call()
-            if round_number >= 2:  # The first rounds compile and fill caches.
-                times[contender].append(1e3 * (time.perf_counter() - start))
-    ratios = [a / b for a, b in zip(times["jaxbind_ducc"], times["ducc0"], strict=True)]
-    quartiles = statistics.quantiles(ratios, n=4)
-    medians = {contender: statistics.median(values) for contender, values in times.items()}
-    return {
-        "transform": name,
-        "shape": shape,
-        "ms": medians,
-        "ratio": quartiles[1],
-        "spread": quartiles[2] - quartiles[0],
-    }
+    row = {"transform": name + (" mapped" if batch else ""), "shape": shape, "dtype": dtype, "nthreads": nthreads}
+    return row | _timing.side_by_side(contenders, "ours", "ducc0", rounds)
 
 
 def main() -> None:
     """Print the table, and write it where `--json` says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=51)
+    parser.add_argument("--rounds", type=int, default=41)
+    parser.add_argument("--quick", action="store_true", help="one transform, few rounds")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     jax.config.update("jax_enable_x64", True)
-    rows = [measure(name, shape, options.rounds) for name in TRANSFORMS for shape in SHAPES]
-    print(f"{'transform':12} {'shape':16} {'ducc0 ms':>9} {'ours ms':>9} {'jnp ms':>9} {'ratio':>9} {'spread':>9}")
-    for row in rows:
-        ms = row["ms"]
-        promised = "" if ms["ducc0"] < 1 else "met" if row["ratio"] <= PROMISE else "not met"
-        shape = "x".join(map(str, row["shape"]))
-        numbers = [ms["ducc0"], ms["jaxbind_ducc"], ms["jnp.fft"], row["ratio"], row["spread"]]
-        print(f"{row['transform']:12} {shape:16}", *(f"{number:9.3f}" for number in numbers), promised)
+    transforms, rounds = (["c2c"], 7) if options.quick else (list(TRANSFORMS), options.rounds)
+    print(f"{'transform':18} {'shape':12} {'dtype':8} threads  ducc0 ms   ours ms    jnp ms     ratio    spread")
+    rows = []
+    for dtype in ("float64", "float32"):
+        for nthreads in (1, 2):
+            for name in transforms:
+                for shape in [*SHAPES, BATCH]:
+                    rows.append(row := measure(name, shape, dtype, nthreads, rounds, shape == BATCH))
+                    ms = row["ms"]
+                    numbers = [ms["ducc0"], ms["ours"], ms["jnp.fft"], row["ratio"], row["spread"]]
+                    verdict = "" if ms["ducc0"] < 1 else "met" if row["ratio"] <= PROMISE else "not met"
+                    label = f"{row['transform']:18} {'x'.join(map(str, shape)):12} {dtype:8} {nthreads:7}"
+                    print(label, *(f"{number:9.3f}" for number in numbers), verdict, flush=True)
     if options.json:
-        versions = {name: importlib.metadata.version(name) for name in ("jax", "ducc0", "jaxbind-core", "jaxbind-ducc")}
-        options.json.write_text(json.dumps({"versions": versions, "rows": rows}, indent=1))
+        options.json.write_text(json.dumps(_timing.circumstances("ducc0", "jaxbind-ducc") | {"rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

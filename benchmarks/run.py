@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -56,18 +55,6 @@ def measure(interpreters: dict[str, str], rounds: int, repetitions: dict[str, in
     return found
 
 
-def machine() -> dict[str, Any]:
-    """What the figures depend on, without anything that names the machine."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    models = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
-    return {
-        "processor": models[0] if models else platform.machine(),
-        "cores": os.cpu_count(),
-        "system": platform.system(),
-        "python": platform.python_version(),
-    }
-
-
 def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -83,7 +70,12 @@ def main() -> None:
     if any(row.get("noisy") for row in rows):
         print(f"Noisy rows spread by more than {_timing.NOISY:.0%} between rounds: run again on a quiet machine.")
     if not options.quick:
-        result = {"machine": machine() | {"load before": load}, "versions": versions, "rows": rows, "rounds": rounds}
+        result = {
+            "machine": _timing.machine() | {"load before": load},
+            "versions": versions,
+            "rows": rows,
+            "rounds": rounds,
+        }
         options.output.parent.mkdir(parents=True, exist_ok=True)
         options.output.write_text(json.dumps(result, indent=1) + "\n")
 
