@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -153,11 +154,22 @@ def test_a_page_opens_with_what_its_reader_will_be_able_to_do(page: Path) -> Non
     assert opening.startswith("After this page you ")
 
 
-def test_one_program_is_split_over_the_processes_of_a_cluster_job(folder: Path) -> None:
-    slurm = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+def free_port() -> int:
+    """Find a port on which nobody listens."""
+    with socket.create_server(("localhost", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.mark.parametrize("launcher", ["slurm", "by hand"])
+def test_one_program_is_split_over_the_processes_of_a_cluster_job(launcher: str, folder: Path) -> None:
     program = "how-to/programs/shard_a_batch.py"
-    ranks = [{"SLURM_PROCID": rank, "SLURM_LOCALID": rank} for rank in "01"]
-    processes = [start(folder, program, "--job", **slurm, **rank) for rank in ranks]
+    if launcher == "slurm":
+        job = {"SLURM_JOB_ID": str(os.getpid()), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+        ranks = [{"SLURM_PROCID": rank, "SLURM_LOCALID": rank} for rank in "01"]
+        processes = [start(folder, program, "--job", **job, **rank) for rank in ranks]
+    else:
+        first = f"localhost:{free_port()}"
+        processes = [start(folder, program, "--job", first, "2", rank) for rank in "01"]
     outputs = [process.communicate(timeout=180) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
     for printed, _ in outputs:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Split a batch over devices, or over the processes of a cluster job, with one and the same program.
 
-python shard_a_batch.py                  one process, four devices of its own
-srun -n 2 python shard_a_batch.py --job  one device per process, any number of hosts
+python shard_a_batch.py                          one process, four devices of its own
+srun -n 2 python shard_a_batch.py --job          one device per process, any number of hosts
+python shard_a_batch.py --job node1:9876 2 0     the first of two processes that are started by hand
 """
 
 import sys
@@ -17,7 +18,13 @@ from jaxbind import get_linear_call
 
 if "--job" in sys.argv:
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
-    jax.distributed.initialize()  # Slurm, Open MPI and others tell it who the others are
+    by_hand = sys.argv[
+        sys.argv.index("--job") + 1 :
+    ]  # where the first process listens, how many they are, which this is
+    if by_hand:
+        jax.distributed.initialize(by_hand[0], int(by_hand[1]), int(by_hand[2]))
+    else:
+        jax.distributed.initialize()  # Slurm, Open MPI and others tell it who the others are
 else:
     jax.config.update("jax_num_cpu_devices", 4)  # let one CPU count as four devices
 
