@@ -13,7 +13,7 @@ FOLDER = Path(__file__).resolve().parent.parent / ".nox" / "peers"
 
 
 def interpreter(*requirements: str) -> str:
-    """The interpreter of an environment with our Python, JAX and NumPy, and these packages.
+    """The interpreter of an environment with our Python, JAX and NumPy, unless they are given, and these packages.
 
     Parameters
     ----------
@@ -25,7 +25,8 @@ def interpreter(*requirements: str) -> str:
     str
         Path of its Python.
     """
-    pins = [f"{name}=={version(name)}" for name in ("jax", "jaxlib", "numpy")]
+    given = {requirement.partition("==")[0] for requirement in requirements}
+    pins = [f"{name}=={version(name)}" for name in ("jax", "jaxlib", "numpy") if name not in given]
     python_version = "py" + ".".join(map(str, sys.version_info[:3]))
     folder = FOLDER / "-".join([*requirements, *pins, python_version]).replace("==", "")
     python = folder / "bin" / "python"
