@@ -25,12 +25,12 @@ version = release
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "figures",
+    "formulas",
     "programs",
 ]
 exclude_patterns = ["_build", "_ext", "_figures", "tutorials", "**/sg_execution_times.rst"]
@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
 }
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"jaxbind {release}"
 html_static_path = ["_static"]
