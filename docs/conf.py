@@ -29,9 +29,11 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "docstring_formulas",
     "figures",
     "formulas",
     "programs",
+    "transformation_table",
 ]
 exclude_patterns = ["_build", "_ext", "_figures", "tutorials", "**/sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
