@@ -113,7 +113,8 @@ twice = jax.jit(lambda x: op(x + 1)[0] + op(x * 2)[0])
 x = jnp.ones(300_000)
 jax.block_until_ready(twice(x))
 pending = twice(twice(x))
-threading.Thread(target=lambda: twice(x), daemon=True).start()
+# Not a daemon: one that is inside any call of JAX when Python ends aborts the process, with jnp alone too.
+threading.Thread(target=lambda: twice(x)).start()
 print("dispatched")
 """
     assert run(program) == "dispatched\n"
