@@ -7,9 +7,18 @@ import importlib.metadata
 import warnings
 
 from jaxbind import _errors
+from jaxbind._plugins import Plugin, plugins
 from jaxbind.jaxbind import export_checks, get_linear_call, get_nonlinear_call, load_kwargs
 
-__all__ = ["__version__", "export_checks", "get_linear_call", "get_nonlinear_call", "load_kwargs"]
+__all__ = [
+    "Plugin",
+    "__version__",
+    "export_checks",
+    "get_linear_call",
+    "get_nonlinear_call",
+    "load_kwargs",
+    "plugins",
+]
 
 __version__ = importlib.metadata.version("jaxbind-core")
 
