@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all tests share: four devices, double precision, strict promotion, the versions in the header."""
+"""What all tests share: eight devices, double precision, strict promotion, the versions in the header."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
 
-os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=4"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
 
 import hypothesis
 import jax

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Derivative rules written in JAX: fixed arguments and nonlinear functions with derivatives of every order.
-
-The linear example is a non-uniform Fourier sum, y_j = sum_k x_k exp(i p_j k), fixed in the points p; the bilinear one
-has a weight slot too. The nonlinear ones are sin and a product of two arguments.
-"""
+"""Derivative rules written in JAX: fixed arguments and nonlinear functions with derivatives of every order."""
 
 from __future__ import annotations
 
@@ -14,107 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxbind import get_linear_call, get_nonlinear_call
+from jaxbind import get_nonlinear_call
+from support.traced import LINEAR, POINTS, WEIGHTS, host_sin, power, sin
 
 Function = Callable[..., Any]
-RNG = np.random.default_rng(0)
-
-
-def _complex(*shape: int) -> np.ndarray[Any, Any]:
-    return RNG.normal(size=shape) + 1j * RNG.normal(size=shape)
-
-
-POINTS, COEFFICIENTS, WEIGHTS = RNG.normal(size=4), _complex(3), _complex(4)
-
-
-def _phases(points: Any, count: int) -> Any:
-    return np.exp(1j * np.outer(points, np.arange(count)))
-
-
-def _sum(out: Any, args: Any, kwargs_dump: Any) -> None:
-    out[0][...] = _phases(args[0], len(args[1])) @ args[1]
-
-
-def _sum_t(out: Any, args: Any, kwargs_dump: Any) -> None:
-    out[0][...] = args[1] @ _phases(args[0], len(out[0]))
-
-
-def _sum_rule(primals: Any, tangents: Any, count: int) -> Any:
-    (p, x), (dp,) = primals, tangents
-    return (1j * dp.astype(complex) * fourier(p, jnp.arange(count, dtype=complex) * x, count=count)[0],)
-
-
-fourier = get_linear_call(
-    _sum,
-    _sum_t,
-    lambda p, x, count: ((p.shape, np.complex128),),
-    lambda p, c, count: (((count,), np.complex128),),
-    first_n_args_fixed=1,
-    fixed_derivative=_sum_rule,
-)
-
-
-def _weighted(out: Any, args: Any, kwargs_dump: Any) -> None:
-    p, w, x = args
-    out[0][...] = w * (_phases(p, len(x)) @ x)
-
-
-def _weighted_t1(out: Any, args: Any, kwargs_dump: Any) -> None:
-    p, x, c = args
-    out[0][...] = c * (_phases(p, len(x)) @ x)
-
-
-def _weighted_t2(out: Any, args: Any, kwargs_dump: Any) -> None:
-    p, w, c = args
-    out[0][...] = (w * c) @ _phases(p, len(out[0]))
-
-
-def _weighted_rule(primals: Any, tangents: Any, count: int) -> Any:
-    (p, w, x), (dp,) = primals, tangents
-    return (1j * dp.astype(complex) * weighted(p, w, jnp.arange(count, dtype=complex) * x, count=count)[0],)
-
-
-weighted = get_linear_call(
-    _weighted,
-    (None, _weighted_t1, _weighted_t2),
-    lambda p, w, x, count: ((p.shape, np.complex128),),
-    (None, lambda p, x, c, count: ((p.shape, np.complex128),), lambda p, w, c, count: (((count,), np.complex128),)),
-    first_n_args_fixed=1,
-    fixed_derivative=_weighted_rule,
-)
-
-
-def _twin(p: jax.Array, x: jax.Array) -> jax.Array:
-    return jnp.exp(1j * jnp.outer(p.astype(complex), jnp.arange(x.shape[0], dtype=complex))) @ x
-
-
-def _sin(out: Any, args: Any, kwargs_dump: Any) -> None:
-    np.sin(args[0], out=out[0])
-
-
-def _cos(out: Any, args: Any, kwargs_dump: Any) -> None:
-    np.cos(args[0], out=out[0])
-
-
-sin = get_nonlinear_call(_sin, lambda p, t: (cos(p[0])[0] * t[0],), lambda x: ((x.shape, x.dtype),))
-cos = get_nonlinear_call(_cos, lambda p, t: (-sin(p[0])[0] * t[0],), lambda x: ((x.shape, x.dtype),))
-
-
-def _power(out: Any, args: Any, kwargs_dump: Any) -> None:
-    np.power(args[0], args[1], out=out[0])
-
-
-def _power_rule(primals: Any, tangents: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    terms = [
-        None if dx is None else y * power(x, y - 1)[0] * dx,
-        None if dy is None else jnp.log(x) * power(x, y)[0] * dy,
-    ]
-    found = [term for term in terms if term is not None]
-    return (sum(found[1:], found[0]),)
-
-
-power = get_nonlinear_call(_power, _power_rule, lambda x, y: ((x.shape, x.dtype),))
 
 
 def _loss(f: Function) -> Function:
@@ -124,17 +23,6 @@ def _loss(f: Function) -> Function:
 def _points_batched(f: Function) -> Function:
     both = jax.vmap(jax.vmap(f, (None, 0)), (1, None), out_axes=-1)
     return lambda p, x: jnp.sum(jnp.abs(both(jnp.stack([p, 2 * p], 1), jnp.stack([x, 1j * x, x**2]))) ** 2)
-
-
-# By name: the operator, its twin, the arguments.
-LINEAR: dict[str, tuple[Function, Function, tuple[Any, ...]]] = {
-    "linear": (lambda p, x: fourier(p, x, count=3)[0], _twin, (POINTS, COEFFICIENTS)),
-    "bilinear": (
-        lambda p, w, x: weighted(p, w, x, count=3)[0],
-        lambda p, w, x: w * _twin(p, x),
-        (POINTS, WEIGHTS, COEFFICIENTS),
-    ),
-}
 
 
 def _gradient_norm(f: Function, argnums: tuple[int, ...]) -> Function:
@@ -206,12 +94,12 @@ def test_a_rule_sees_none_for_arguments_that_do_not_change(argnums: Any) -> None
 
 @pytest.mark.parametrize("found", [None, (), (1.0, 2.0), 3.0], ids=["None", "too few", "too many", "no tuple"])
 def test_a_rule_that_returns_something_else_is_told_so(found: Any) -> None:
-    bad = get_nonlinear_call(_sin, lambda p, t: found, lambda x: ((x.shape, x.dtype),))
-    with pytest.raises(TypeError, match=r"_sin: the derivative rule returned .*expected a tuple of 1 tangents"):
+    bad = get_nonlinear_call(host_sin, lambda p, t: found, lambda x: ((x.shape, x.dtype),))
+    with pytest.raises(TypeError, match=r"host_sin: the derivative rule returned .*expected a tuple of 1 tangents"):
         jax.jvp(lambda x: bad(x)[0], (POINTS,), (POINTS,))
 
 
 def test_a_tangent_of_the_wrong_type_is_told_so() -> None:
-    bad = get_nonlinear_call(_sin, lambda p, t: (t[0][:2],), lambda x: ((x.shape, x.dtype),))
-    with pytest.raises(TypeError, match=r"_sin: .*output 0 a tangent of type float64\[2\]; expected float64\[4\]"):
+    bad = get_nonlinear_call(host_sin, lambda p, t: (t[0][:2],), lambda x: ((x.shape, x.dtype),))
+    with pytest.raises(TypeError, match=r"host_sin: .*output 0 a tangent of type float64\[2\]; expected float64\[4\]"):
         jax.jvp(lambda x: bad(x)[0], (POINTS,), (POINTS,))
