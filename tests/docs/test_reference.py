@@ -52,7 +52,7 @@ PUBLIC = [
     "jaxbind.testing",
     "jaxbind.contrib.jaxducc0",
     *(f"jaxbind_ducc{module}" for module in ("", ".fft", ".nufft", ".sht", ".healpix", ".alm", ".pointing")),
-    *(f"jaxbind_ducc.{module}" for module in ("totalconvolve", "wgridder")),
+    *(f"jaxbind_ducc.{module}" for module in ("noise", "totalconvolve", "wgridder")),
     *(f"jaxbind_finufft{module}" for module in ("", ".options", ".transforms")),
 ]
 

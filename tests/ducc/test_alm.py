@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`jaxbind_ducc.alm`: counting and indexing, the real packing and what it is for, spectra, random fields."""
+"""`jaxbind_ducc.alm`: counting and indexing, layouts and what they are for, spectra, random fields."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ducc0
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,6 +72,48 @@ def test_in_the_real_packing_the_adjoint_is_the_transpose(spin: int) -> None:
     assert_close(jax.vjp(synthesis, r)[1](jnp.asarray(x))[0], adjoint(x))
 
 
+@pytest.mark.parametrize("sets", [1, 2])
+@every_limit
+def test_matrix_of_all_orders_is_what_its_description_says(lmax: int, mmax: int, sets: int) -> None:
+    a = draw((3, sets, alm.nalm(lmax, mmax)))
+    expected = np.zeros((3, lmax + 1, 2 * lmax + 1), complex)
+    for degree, m, place in places(lmax, mmax):
+        for row, factor in zip(np.moveaxis(a, 1, 0), (1, 1j), strict=False):
+            value = row[:, place] if m else row[:, place].real
+            expected[:, degree, lmax + m] += factor * value
+            if m:
+                expected[:, degree, lmax - m] += factor * (-1) ** m * value.conj()
+    assert_close(alm.alm2flm(a, lmax, mmax), jnp.asarray(expected))
+
+
+@pytest.mark.parametrize("spin", [0, 2])
+def test_matrix_of_all_orders_is_that_of_ducc0(spin: int) -> None:
+    a, f = draw((1 if spin == 0 else 2, alm.nalm(4))), draw((5, 9))
+    a[:, :5] = a[:, :5].real
+    np.testing.assert_allclose(alm.alm2flm(a, 4), ducc0.sht.experimental.alm2flm(a, spin), atol=1e-14)
+    np.testing.assert_allclose(alm.flm2alm(f), ducc0.sht.experimental.flm2alm(f, spin), atol=1e-14)
+    expected = ducc0.sht.experimental.flm2alm(f, 0, real=True)
+    np.testing.assert_allclose(alm.flm2alm(f, real=True), expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("sets", [1, 2])
+def test_matrix_of_all_orders_is_undone(sets: int, dtype: Any) -> None:
+    a = draw((3, sets, alm.nalm(4)), dtype)
+    a[..., :5] = a[..., :5].real
+    assert_close(alm.flm2alm(alm.alm2flm(a, 4), real=sets == 1), a, 1e-6)
+
+
+def test_transposes_of_the_matrix_of_all_orders_are_those_of_ducc0() -> None:
+    def theirs(a: Any) -> Any:
+        zonal = alm.degrees_and_orders(3)[1] == 0
+        return np.asarray(ducc0.sht.experimental.alm2flm(np.where(zonal, a.real, a), 2))
+
+    a, f = draw((2, 10)), draw((4, 7))
+    assert_same_transpose(lambda a: alm.alm2flm(a, 3), dense_twin(theirs, a), a)
+    assert_same_transpose(alm.flm2alm, dense_twin(lambda f: np.asarray(ducc0.sht.experimental.flm2alm(f, 2)), f), f)
+
+
 @every_limit
 def test_power_spectrum_is_the_sum_over_all_orders(lmax: int, mmax: int) -> None:
     a, b = draw((2, alm.nalm(lmax, mmax))), draw((2, alm.nalm(lmax, mmax)), seed=1)
@@ -106,6 +149,8 @@ def test_random_fields_have_the_spectrum_that_was_asked_for() -> None:
         (lambda: alm.realalm2alm(np.ones(8), 2), ["realalm2alm", "realalm", "(8,)", "9"]),
         (lambda: alm.nalm(2, 3), ["nalm", "mmax", "3", "lmax = 2"]),
         (lambda: alm.nalm(-1), ["nalm", "lmax", "-1", "at least 0"]),
+        (lambda: alm.alm2flm(np.ones((3, 6), complex), 2), ["alm2flm", "alm", "(3, 6)", "1 or 2"]),
+        (lambda: alm.flm2alm(np.ones((3, 4), complex)), ["flm2alm", "flm", "(3, 4)", "2 lmax + 1"]),
         (lambda: alm.random_alm(jax.random.key(0), np.ones(3), 3), ["random_alm", "cl", "(3,)", "4"]),
     ],
 )

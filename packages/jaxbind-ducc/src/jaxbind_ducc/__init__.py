@@ -16,10 +16,12 @@ The modules, and the names and parameters in them, are those of ducc0:
 `wgridder`
     Radio interferometry: images to visibilities and back.
 
-Two more hold what these share:
+Three more hold what ducc0 has elsewhere, and what these share:
 
 `alm`
-    Arrays of spherical harmonic coefficients: indices, packing, power spectra.
+    Arrays of spherical harmonic coefficients: indices, layouts, power spectra.
+`noise`
+    Noise of detectors from white noise.
 `pointing`
     Transforms at any points, differentiable in the points too, and lensing.
 """
@@ -28,8 +30,8 @@ from __future__ import annotations
 
 import importlib.metadata
 
-from jaxbind_ducc import alm, fft, healpix, nufft, pointing, sht, totalconvolve, wgridder
+from jaxbind_ducc import alm, fft, healpix, noise, nufft, pointing, sht, totalconvolve, wgridder
 
-__all__ = ["__version__", "alm", "fft", "healpix", "nufft", "pointing", "sht", "totalconvolve", "wgridder"]
+__all__ = ["__version__", "alm", "fft", "healpix", "noise", "nufft", "pointing", "sht", "totalconvolve", "wgridder"]
 
 __version__ = importlib.metadata.version("jaxbind-ducc")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Spherical harmonic coefficients as arrays: counting, indexing, real packing, power spectra, random fields.
+"""Spherical harmonic coefficients as arrays: counting, indexing, layouts, power spectra, random fields.
 
 All functions take the contiguous order of ducc0 and healpy, (0,0), (1,0), ..., (lmax,0), (1,1), (2,1), ..., in the last
 axis of an array; leading dimensions are a batch. They are written in JAX, and differentiable.
@@ -24,9 +24,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbind_ducc import _alm_layout, _arguments, _dtypes
+from jaxbind_ducc import _alm_layout, _arguments, _dtypes, _errors
 
-__all__ = ["alm2cl", "alm2realalm", "almxfl", "degrees_and_orders", "index", "nalm", "random_alm", "realalm2alm"]
+__all__ = [
+    "alm2cl",
+    "alm2flm",
+    "alm2realalm",
+    "almxfl",
+    "degrees_and_orders",
+    "flm2alm",
+    "index",
+    "nalm",
+    "random_alm",
+    "realalm2alm",
+]
 
 
 def nalm(lmax: int, mmax: int | None = None) -> int:
@@ -145,6 +156,84 @@ def realalm2alm(realalm: jax.Array, lmax: int, mmax: int | None = None) -> jax.A
     parts = 0.5**0.5 * parts
     paired = jax.lax.complex(parts[..., ::2], parts[..., 1::2])
     return jnp.concatenate([zonal.astype(_dtypes.complex_dtype(zonal.dtype)), paired], -1)
+
+
+def alm2flm(alm: jax.Array, lmax: int, mmax: int | None = None) -> jax.Array:
+    """Coefficients of all orders, negative ones too, as a matrix of degrees and orders: the layout of s2fft.
+
+    Parameters
+    ----------
+    alm
+        Complex array, shape ``(..., nsets, nalm(lmax, mmax))``. One set is a real field; two are the real and the
+        imaginary part of a complex one, or gradient and curl of one with spin. Imaginary parts at m = 0 are ignored.
+    lmax, mmax
+        Highest degree and order. Default of `mmax`: `lmax`.
+
+    Returns
+    -------
+    jax.Array
+        Complex array of the same dtype, shape ``(..., lmax + 1, 2 lmax + 1)``: with the sets g and c
+
+            f_(l, lmax + m) = g_lm + i c_lm,        f_(l, lmax - m) = (-1)^m (conj(g_lm) + i conj(c_lm)).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dtype or shape do not fit.
+
+    Notes
+    -----
+    The function is `ducc0.sht.experimental.alm2flm`, for all spins. It is linear over the real numbers.
+    """
+    layout = _layout("alm2flm", lmax, mmax)
+    alm = _arguments.checked_array("alm2flm", "alm", alm, "complex", ("nsets", layout.size))
+    if alm.shape[-2] not in (1, 2):
+        raise _errors.bad_shape("alm2flm", "alm", alm, f"(..., 1 or 2, {layout.size})", "Use jax.vmap for several")
+    degrees, orders = _alm_layout.degrees_and_orders(layout)
+    alm = jnp.where(orders == 0, alm.real.astype(alm.dtype), alm)
+    below = jnp.asarray((-1.0) ** orders, alm.dtype) * alm.conj()
+    factors = jnp.asarray([1, 1j][: alm.shape[-2]], alm.dtype)  # of g and c
+    above, below = (jnp.einsum("c,...cn->...n", factors, sets) for sets in (alm, below))
+    flm = jnp.zeros((*alm.shape[:-2], layout.lmax + 1, 2 * layout.lmax + 1), alm.dtype)
+    return flm.at[..., degrees, layout.lmax - orders].set(below).at[..., degrees, layout.lmax + orders].set(above)
+
+
+def flm2alm(flm: jax.Array, *, real: bool = False) -> jax.Array:
+    """Coefficients of order m >= 0 from a matrix of degrees and orders: undoes `alm2flm`.
+
+    Parameters
+    ----------
+    flm
+        Complex array, shape ``(..., lmax + 1, 2 lmax + 1)``. Entries with ``|m| > l`` are ignored.
+    real
+        Whether to return the real part of the field only.
+
+    Returns
+    -------
+    jax.Array
+        Complex array of the same dtype, shape ``(..., 2, nalm(lmax))``, with `real` ``(..., 1, nalm(lmax))``: with
+        b_lm = (-1)^m conj(f_(l,-m))
+
+            g_lm = (f_lm + b_lm) / 2,        c_lm = (f_lm - b_lm) / 2i.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If dtype or shape do not fit.
+
+    Notes
+    -----
+    The function is `ducc0.sht.experimental.flm2alm`. It is linear over the real numbers.
+    """
+    flm = _arguments.checked_array("flm2alm", "flm", flm, "complex", ("lmax + 1", "2 lmax + 1"))
+    lmax = flm.shape[-2] - 1
+    if flm.shape[-1] != 2 * lmax + 1:
+        raise _errors.bad_shape("flm2alm", "flm", flm, "(..., lmax + 1, 2 lmax + 1)", "Orders are in the last axis")
+    degrees, orders = degrees_and_orders(lmax)
+    above, below = (flm[..., degrees, lmax + sign * orders] for sign in (1, -1))
+    below = jnp.asarray((-1.0) ** orders, flm.dtype) * below.conj()
+    sets = [(above + below) / 2] if real else [(above + below) / 2, (above - below) / 2j]
+    return jnp.stack(sets, -2)
 
 
 def almxfl(alm: jax.Array, fl: jax.Array, lmax: int, mmax: int | None = None) -> jax.Array:
