@@ -35,7 +35,7 @@ extensions = [
     "programs",
     "transformation_table",
 ]
-exclude_patterns = ["_build", "_ext", "_figures", "tutorials", "**/sg_execution_times.rst"]
+exclude_patterns = ["_build", "_ext", "_figures", "how-to/plugin", "tutorials", "**/sg_execution_times.rst"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 

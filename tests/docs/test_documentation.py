@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 # f2py calls meson and ninja by name: those beside this Python, as in an activated environment.
 SEARCHED = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-PAGES = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "gallery"} & set(page.relative_to(DOCS).parts))
+NO_PAGES = {"_build", "gallery", "plugin"}  # the last is a package to copy, with a README of its own
+PAGES = sorted(page for page in DOCS.rglob("*.md") if not NO_PAGES & set(page.relative_to(DOCS).parts))
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDED = re.compile(r"^```\{run-program\} (\S+)", re.MULTILINE)
 NEEDS = re.compile(r"^```\{run-program\} (\S+)\n:needs: (\S+)$", re.MULTILINE)

@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(
     page
     for page in (*DOCS.rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("packages/*/README.md"))
-    if not {"_build", "gallery"} & set(page.parts)
+    if not {"_build", "gallery", "plugin"} & set(page.parts)
 )
 CODE = re.compile(r"^(`{3,}).*?^\1`*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
