@@ -71,9 +71,13 @@ REQUIREMENTS = {
     for name in PACKAGES["together"]
 }
 OLDEST_JAX = next(r.removeprefix("jax>=") for r in REQUIREMENTS["jaxbind-core"] if r.startswith("jax>="))
-# Between the oldest supported JAX, which the core's metadata states, and the newest that was tested.
-JAX = (OLDEST_JAX, "0.8.0", "0.10.0", "0.12.0.1")
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+# Python -> JAX that the core is tested with on it: the oldest that both support, one between, the newest.
+VERSIONS = {
+    "3.11": (OLDEST_JAX, "0.8.0", "0.10.2"),
+    "3.12": (OLDEST_JAX, "0.8.0", "0.12.1"),
+    "3.13": (OLDEST_JAX, "0.10.2", "0.12.1"),
+    "3.14": ("0.8.0", "0.10.2", "0.12.1"),
+}
 
 nox.needs_version = ">=2025.5.1"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -163,20 +167,23 @@ def tests(session: nox.Session, part: str) -> None:
     run_tests(session, part)
 
 
-@nox.session(python=PYTHONS, default=False)
-def pythons(session: nox.Session) -> None:
-    """Run the core's tests on each supported Python."""
-    run_tests(session, "core")
-
-
-@nox.session(python="3.12", default=False)
-@nox.parametrize("version", [nox.param(version, id=version) for version in JAX])
-def jax(session: nox.Session, version: str) -> None:
-    """Run the core's tests, with one and the same wheel, from the oldest supported JAX to the newest tested."""
+@nox.session(default=False)
+@nox.parametrize(
+    "python,version",
+    [nox.param(python, version, id=f"{python}-{version}") for python in VERSIONS for version in VERSIONS[python]],
+)
+def versions(session: nox.Session, version: str) -> None:
+    """Run the core's tests on every Python with old and new JAX, one wheel per binary interface (`-p 3.12`: some)."""
     run_tests(session, "core", f"jax=={version}", f"jaxlib=={version}")
 
 
-@nox.session(python=PYTHONS[0], default=False)
+@nox.session(default=False)
+def prereleases(session: nox.Session) -> None:
+    """Run the core's tests with the newest JAX and NumPy that the package index has, unfinished ones included."""
+    run_tests(session, "core", "--prerelease=allow", "--upgrade")
+
+
+@nox.session(python=min(VERSIONS), default=False)
 @nox.parametrize("part", [nox.param(part, id=part) for part in PACKAGES if part != "docs"])  # written for today's
 def minimums(session: nox.Session, part: str) -> None:
     """Run a part's tests with the lowest versions that its metadata and the dependency groups allow."""
@@ -278,12 +285,42 @@ def wheels(session: nox.Session) -> None:
     shutil.rmtree(release, ignore_errors=True)
     for name in PACKAGES["together"]:  # each wheel is built from the sdist
         build(session, "-o", str(release), str(ROOT / "packages" / name))
-    files = [str(path) for path in sorted(release.glob("jaxbind*"))]
+    files = sorted(str(path) for path in release.glob("jaxbind*"))
+    built = [path for path in files if path.endswith(".whl")]
+    core = next(path for path in built if "jaxbind_core" in path)
     session.install(*nox.project.dependency_groups(GROUPS, "release", *TEST_GROUPS["core"]))
     session.run("python", "tools/check_distributions.py", str(release))
     session.run("twine", "check", "--strict", *files)
-    session.install(*(path for path in files if path.endswith(".whl")))
+    if sys.platform == "linux":  # the wheel needs no library that a Linux system may lack
+        session.run("auditwheel", "repair", "--wheel-dir", str(Path(session.create_tmp()) / "repaired"), core)
+    if "-abi3-" in core:  # the module uses nothing outside the limited API that its name promises
+        session.run("abi3audit", "--strict", core)
+    session.install(*built)
+    session.run("mypy", "--strict", "tests/support/typed_program.py")
     session.run("pytest", *PARALLEL, "tests/core", *session.posargs)
+
+
+@nox.session(default=False, reuse_venv=False)
+def sdists(session: nox.Session) -> None:
+    """Build every sdist from its unpacked archive, without network and without the repository."""
+    folder = Path(session.create_tmp())
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    for name in PACKAGES["together"]:
+        build(session, "--sdist", "-o", str(folder / "unpacked"), str(ROOT / "packages" / name))
+        archive = next((folder / "unpacked").glob(f"{name.replace('-', '_')}-*.tar.gz"))
+        shutil.unpack_archive(archive, folder / "unpacked", filter="data")
+        source = archive.with_name(archive.name.removesuffix(".tar.gz"))
+        session.install(
+            "build", "cmake", "ninja", *nox.project.load_toml(source / "pyproject.toml")["build-system"]["requires"]
+        )
+        session.run("python", "-m", "build", "--no-isolation", "--wheel", str(source), env=nowhere)
+
+
+@nox.session(default=False, venv_backend="none")
+def set_version(session: nox.Session) -> None:
+    """Give all three distributions one version, and the plugins a core of that minor release: `-- 2.1.0`."""
+    session.run(sys.executable, "tools/set_version.py", *session.posargs)
 
 
 if __name__ == "__main__":

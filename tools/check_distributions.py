@@ -34,7 +34,9 @@ def check_wheel(archive: Path, package: Path) -> list[str]:
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     compiled = {name for name in names if name.startswith("jaxbind/_bridge.") and name.endswith(".so")}
     problems = differences(names - metadata - compiled, sources(package / "src"), archive)
-    wanted = {"METADATA", "RECORD", "WHEEL", "licenses/LICENSE"}
+    wanted = {"METADATA", "RECORD", "WHEEL"} | {f"licenses/{path.name}" for path in package.glob("LICENSE*")}
+    if "[project.entry-points" in (package / "pyproject.toml").read_text():
+        wanted.add("entry_points.txt")
     problems += differences({name.split("/", 1)[1] for name in metadata}, wanted, archive)
     if len(compiled) != (package / "CMakeLists.txt").exists():
         problems.append(f"{archive.name}: compiled modules {sorted(compiled)}")
