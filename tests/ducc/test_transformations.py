@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,8 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.fft
-from jaxbind.testing import check_operator
-from jaxbind_ducc import _convolution, _fourier, _gridding, _nonuniform, _real_transforms, fft, nufft, wgridder
+from jaxbind_ducc import _gridding, fft, nufft, wgridder
 
 RNG = np.random.default_rng(7)
 REAL = RNG.normal(size=(4, 5))
@@ -216,68 +214,3 @@ def test_batch_on_several_devices_is_not_gathered(case: Case) -> None:
     assert found.sharding.spec[0] == "batch"
     expected = np.stack([case.twin(x, *case.args[1:]) for x in np.asarray(stack)])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
-
-
-GRID: dict[str, Any] = {"grid_shape": (4, 3), "periodicity": (3.0, 4.0), "fft_order": False, "verbosity": 0}
-GRID |= EXACT | {"nthreads": 1, "sigma_min": 1.19, "sigma_max": 2.51}
-TYPE_3 = {name: GRID[name] for name in ("forward", "epsilon", "nthreads", "sigma_min", "sigma_max", "verbosity")}
-IMAGE: dict[str, Any] = PIXELS | {"npix_x": 4, "npix_y": 6, "nthreads": 1}
-HALF: dict[str, Any] = {"axes": (0, 1), "forward": True, "inorm": 1, "nthreads": 1}
-PLAIN: dict[str, Any] = {"axes": (1, 0), "inorm": 1, "nthreads": 1}
-UNITS = UVW, FREQ * SPEED
-MASK = np.array([[1, 0], [1, 1], [0, 1]], np.uint8)
-VIS = RNG.normal(size=(3, 2)) + 1j * RNG.normal(size=(3, 2))
-OPERATORS: list[Any] = [
-    pytest.param(_fourier.c2c_operator, (COMPLEX,), HALF, id="c2c"),
-    pytest.param(_fourier.r2c_operator, (REAL,), HALF | {"lastsize": 5}, id="r2c"),
-    pytest.param(_fourier.c2r_operator, (COMPLEX,), HALF | {"lastsize": 4}, id="c2r"),
-    pytest.param(_real_transforms.dct_operator, (REAL,), PLAIN | {"type": 1, "inorm": 0}, id="dct"),
-    pytest.param(_real_transforms.dst_operator, (REAL,), PLAIN | {"type": 2, "inorm": 2}, id="dst"),
-    pytest.param(_real_transforms.r2r_fftw_operator, (REAL,), PLAIN | {"forward": True}, id="r2r_fftw"),
-    pytest.param(
-        _real_transforms.r2r_fftpack_operator,
-        (REAL,),
-        PLAIN | {"forward": True, "real2hermitian": False},
-        id="r2r_fftpack",
-    ),
-    pytest.param(_real_transforms.separable_hartley_operator, (REAL,), PLAIN, id="separable_hartley"),
-    pytest.param(_real_transforms.genuine_hartley_operator, (REAL,), PLAIN, id="genuine_hartley"),
-    pytest.param(_real_transforms.separable_fht_operator, (REAL,), PLAIN, id="separable_fht"),
-    pytest.param(_real_transforms.genuine_fht_operator, (REAL,), PLAIN, id="genuine_fht"),
-    pytest.param(
-        _convolution.operator,
-        (REAL, KERNEL),
-        {"axis": 1, "size_in": 5, "size_out": 8, "nthreads": 1},
-        id="convolve_axis",
-    ),
-    pytest.param(_nonuniform.u2nu_operator, (POINTS, COMPLEX), GRID, id="u2nu"),
-    pytest.param(_nonuniform.nu2u_operator, (POINTS, STRENGTHS), GRID, id="nu2u"),
-    pytest.param(_nonuniform.nu2nu_operator, (POINTS, OTHER_POINTS[:4], STRENGTHS), TYPE_3, id="nu2nu"),
-    pytest.param(_gridding.dirty2vis_operator, (*UNITS, RNG.normal(size=(4, 6))), IMAGE, id="dirty2vis"),
-    pytest.param(_gridding.vis2dirty_operator, (*UNITS, VIS), IMAGE, id="vis2dirty"),
-    pytest.param(
-        _gridding.masked_dirty2vis_operator, (*UNITS, MASK, RNG.normal(size=(4, 6))), IMAGE, id="masked_dirty2vis"
-    ),
-    pytest.param(_gridding.masked_vis2dirty_operator, (*UNITS, MASK, VIS), IMAGE, id="masked_vis2dirty"),
-]
-
-
-@pytest.mark.parametrize(("operator", "args", "kwargs"), OPERATORS)
-def test_host_functions_are_found_by_name_in_another_process(operator: Any, args: Any, kwargs: Any) -> None:
-    record = operator.keywords["_func"]
-    for host in (record.f, *record.T):
-        module, _, name = host.name.partition(":")
-        assert getattr(importlib.import_module(module), name) is host.call
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize(("operator", "args", "kwargs"), OPERATORS)
-def test_operator_passes_the_checker(operator: Any, args: Any, kwargs: Any, dtype: Any) -> None:
-    rtol = None
-    if "epsilon" in kwargs and dtype is np.float32:
-        rtol = 1e-4
-        kwargs = kwargs | {"epsilon": rtol}
-    in_precision = [
-        a if a.dtype == np.uint8 else a.astype(np.result_type(dtype, 1j) if np.iscomplexobj(a) else dtype) for a in args
-    ]
-    check_operator(operator, *in_precision, rtol=rtol, **kwargs)
