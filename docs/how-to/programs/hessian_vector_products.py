@@ -107,15 +107,15 @@ def run(right_hand_side: Callable[[jax.Array], list[jax.Array]], start: jax.Arra
 
 jax.config.update("jax_enable_x64", True)
 random = np.random.default_rng(0)
-truth = run(in_jax, jnp.asarray(random.normal(size=40)), steps=400)[-1]  # any state, and time to become a typical one
-forecast = truth + 0.3 * random.normal(size=40)
+truth = run(in_jax, jnp.asarray(random.normal(size=40)), steps=100)[-1]  # any state, and time to become a typical one
+forecast = truth + 0.1 * random.normal(size=40)
 observed = run(in_jax, truth)[:, ::2] + 0.1 * random.normal(size=(8, 20))  # every second station
 
 
 def misfit(start: jax.Array, right_hand_side: Any = in_c) -> jax.Array:
     """Weigh observations and forecast by their errors: the cost function of 4D-Var."""
     missed = (run(right_hand_side, start)[:, ::2] - observed) / 0.1
-    return (jnp.sum(missed**2) + jnp.sum(((start - forecast) / 0.3) ** 2)) / 2
+    return (jnp.sum(missed**2) + jnp.sum(((start - forecast) / 0.1) ** 2)) / 2
 
 
 def hessian_vector_product(start: jax.Array, v: jax.Array, right_hand_side: Any = in_c) -> jax.Array:
@@ -143,7 +143,7 @@ print(f"Hessian times vector: largest difference from pure JAX {jnp.max(jnp.abs(
 np.testing.assert_allclose(ours, twin, rtol=1e-9)
 
 start = forecast
-for step in range(8):
+for step in range(6):
     slope_norm = jnp.linalg.norm(jax.grad(misfit)(start))
     print(f"step {step}: misfit {misfit(start):9.3f}, gradient {slope_norm:.0e}, error of the start {error(start):.3f}")
     start = newton_step(start)
