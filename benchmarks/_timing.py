@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib.metadata
 import os
 import platform
@@ -95,7 +96,13 @@ def machine() -> dict[str, Any]:
     }
 
 
+def today() -> str:
+    """The day on which something was measured, as ``2026-12-31``."""
+    return datetime.datetime.now(datetime.UTC).date().isoformat()
+
+
 def circumstances(*distributions: str) -> dict[str, Any]:
-    """The machine, and versions of JAX, NumPy, the core and other distributions, as a file of results has them."""
+    """Day, machine, and versions of JAX, NumPy, the core and other distributions, as a file of results has them."""
     names = ("jax", "jaxlib", "numpy", "jaxbind-core", *distributions)
-    return {"machine": machine(), "versions": {name: importlib.metadata.version(name) for name in names}}
+    versions = {name: importlib.metadata.version(name) for name in names}
+    return {"date": today(), "machine": machine(), "versions": versions}

@@ -27,8 +27,8 @@ import jax.numpy as jnp
 import jax_finufft
 import jaxbind_finufft
 import numpy as np
-from _timing import NOISY, circumstances, interleaved, spread
-from report import VERDICTS
+from _timing import circumstances, interleaved, spread
+from report import beside_peer
 
 # Points -> modes per dimension, for each number of dimensions.
 SIZES = {
@@ -212,18 +212,12 @@ def measure(calls: Calls) -> dict[str, Any]:
     return row
 
 
-def verdict(row: dict[str, Any]) -> str:
-    """Whether a promise is kept, and whether the machine was quiet enough to say so."""
-    ratio = row["peer / ours"]
-    return VERDICTS[ratio["median"] >= row["promised"]] + (" (noisy)" if ratio["spread"] > NOISY else "")
-
-
 def shown(row: dict[str, Any]) -> str:
     """One line of the table."""
     ratio = row["peer / ours"]
     times = " ".join(f"{row['ms'].get(name, float('nan')):9.3f}" for name in ("plan", "ours", "peer"))
     head = f"{row['what']:25} {row['points']:8} {row['ndim']:3} {row['dtype']:10}"
-    return f"{head} {times} {ratio['median']:9.2f} {ratio['spread']:7.0%} {row['promised']:8.2f} {verdict(row)}"
+    return f"{head} {times} {ratio['median']:9.2f} {ratio['spread']:7.0%} {row['promised']:8.2f} {beside_peer(row)}"
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""From the rounds of `run.py` to figures, verdicts and a table. Measures nothing."""
+"""Promises and verdicts of all benchmarks; from the rounds of `run.py` to figures and a table. Measures nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ COLUMNS = {
 }
 BRIDGES = tuple(COLUMNS)[:4]
 OURS = BRIDGES[0]
+DIGITS = {100: ".0f", 10: ".1f", 0.1: ".2f"}  # from this figure on; smaller ones have two that count
 VERDICTS = {None: "", True: "met", False: "not met"}
+# Through JAX, at most this many times as long as the direct call, where that takes at least so many milliseconds.
+DIRECT, DIRECT_MS = 1.03, 1.0
 Round = dict[str, dict[str, dict[str, float]]]
 
 
@@ -98,15 +101,31 @@ def summary(row: Row, rounds: Sequence[Round]) -> dict[str, Any]:
     return result
 
 
+def verdict(met: bool | None, spread: float = 0.0) -> str:
+    """Whether a promise is kept, if there is one, and whether the machine was quiet enough to say so."""
+    return VERDICTS[met] + (" (noisy)" if met is not None and spread > NOISY else "")
+
+
+def beside_direct(row: dict[str, Any]) -> str:
+    """The verdict on a row of `fft.py` or `sht.py`: ours beside direct calls of ducc0."""
+    return verdict(None if row["ms"]["ducc0"] < DIRECT_MS else row["ratio"] <= DIRECT, row["spread"])
+
+
+def beside_peer(row: dict[str, Any]) -> str:
+    """The verdict on a row of `nufft.py`: the peer beside ours."""
+    ratio = row["peer / ours"]
+    return verdict(ratio["median"] >= row["promised"], ratio["spread"])
+
+
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """The summaries as text: figures, with ratios to ours in brackets."""
     lines = [["", *COLUMNS, "spread", "promise", ""]]
     for row in rows:
         columns = row["columns"]
         cells = [cell(columns.get(column), ratio=column in BRIDGES[1:]) for column in COLUMNS]
-        verdict = VERDICTS[row.get("met")] + (" (noisy)" if row.get("noisy") else "")
         own = f"{columns[OURS]['spread']:.0%}"
-        lines.append([f"{row['label']}, {row['unit']}", *cells, own, row.get("promise", ""), verdict])
+        kept = VERDICTS[row.get("met")] + (" (noisy)" if row.get("noisy") else "")
+        lines.append([f"{row['label']}, {row['unit']}", *cells, own, row.get("promise", ""), kept])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
@@ -116,5 +135,6 @@ def cell(figure: dict[str, float] | None, *, ratio: bool) -> str:
     if figure is None:
         return "-"
     value = figure["median"]
-    text = f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    digits = next((digits for limit, digits in DIGITS.items() if abs(value) >= limit), ".2g")
+    text = f"{value:{digits}}"
     return f"{text} ({figure['ratio']:.1f}x)" if ratio else text

@@ -71,6 +71,7 @@ def main() -> None:
         print(f"Noisy rows spread by more than {_timing.NOISY:.0%} between rounds: run again on a quiet machine.")
     if not options.quick:
         result = {
+            "date": _timing.today(),
             "machine": _timing.machine() | {"load before": load},
             "versions": versions,
             "rows": rows,

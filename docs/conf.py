@@ -29,6 +29,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "benchmark_results",
     "docstring_formulas",
     "figures",
     "formulas",

@@ -7,9 +7,24 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-THEMES = {
-    "light": {"ink": "#1b1f24", "soft": "#6a737d", "paper": "#ffffff", "fill": "#eef3fb", "accent": "#2a63c9"},
-    "dark": {"ink": "#e6e6e6", "soft": "#9aa4af", "paper": "#131416", "fill": "#1d2736", "accent": "#7fb0ff"},
+# `others`: what is compared with ours, which has the accent; told apart by lightness too.
+THEMES: dict[str, dict[str, Any]] = {
+    "light": {
+        "ink": "#1b1f24",
+        "soft": "#6a737d",
+        "paper": "#ffffff",
+        "fill": "#eef3fb",
+        "accent": "#2a63c9",
+        "others": ["#d1793b", "#5d8a3a", "#9aa1aa"],
+    },
+    "dark": {
+        "ink": "#e6e6e6",
+        "soft": "#9aa4af",
+        "paper": "#131416",
+        "fill": "#1d2736",
+        "accent": "#7fb0ff",
+        "others": ["#f0a060", "#9ccc70", "#8b949e"],
+    },
 }
 
 
